@@ -6,7 +6,6 @@ uses the library has a `Runtime` in front of it.
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +21,7 @@ from ocl_ir.guards import plain
 from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.source_line import Where, calling_line, is_own
+from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import DTYPES, DType
 from ocl_runtime.codegen.source import Source
 from ocl_runtime.device import Device, Existing
@@ -47,7 +46,7 @@ from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.launch import Argument as PlannedArgument
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
-from ocl_runtime.plan.tracing import tracer
+from ocl_runtime.plan.tracing import question, tracer
 from ocl_runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class DeviceExecutor:
         """Elements on their way to the host."""
         trace = tracer.get()
         if trace is not None and trace.has_no_values(storage):
-            fact, remedy = _asked_for()
+            fact, remedy = question.get()
             raise Error(
                 f"a captured function asks for {fact}, which is not there while it is captured",
                 place=calling_line(),
@@ -315,27 +314,6 @@ class DeviceExecutor:
         if anybody does."""
         if self._recorder is not None:
             self._recorder.prepared(schedule, stages)
-
-
-_VALUE = "a value", "compute with arrays only: where(condition, a, b) for an if, a result for a float"
-_PICKED = "keep the shape: where(mask, x, 0) has 0 for each element that is not picked"
-_WAITING = {
-    "__getitem__": ("the number of elements that a mask picks", _PICKED),
-    "nonzero": ("the number of elements that are not 0", _PICKED),
-    "bincount": ("the number of bins", "say how many there are: ocl_runtime.bincount(x, length=…)"),
-    "histogram": ("the least and the greatest element, between which the bins lie", "say it: range=(least, greatest)"),
-}
-"""What functions of arrays wait for by themselves, and what is written instead."""
-
-
-def _asked_for() -> tuple[str, str]:
-    """What the library's functions that are running ask the host for, and what is written instead."""
-    frame = sys._getframe(1)
-    while is_own(frame.f_code.co_filename) and frame.f_back is not None:
-        if frame.f_code.co_name in _WAITING:
-            return _WAITING[frame.f_code.co_name]
-        frame = frame.f_back
-    return _VALUE
 
 
 def _not_captured() -> None:

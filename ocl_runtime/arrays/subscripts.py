@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from types import EllipsisType
 from typing import Any, Self, cast
 
@@ -19,11 +20,12 @@ from ocl_runtime.arrays.core import ArrayCore, compute_together
 from ocl_runtime.arrays.elements import note, read
 from ocl_runtime.arrays.meaning.basic_index import followed, is_plain, known_index
 from ocl_runtime.arrays.meaning.indexing import is_array, part_of, picked, rows_at
-from ocl_runtime.arrays.meaning.masks import Counting, check, coordinates, selected, spread
+from ocl_runtime.arrays.meaning.masks import PICKED, Counting, check, coordinates, selected, spread
 from ocl_runtime.arrays.meaning.writing import fitted, where_mask
 from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
 from ocl_runtime.errors import RankError, ShapeError
 from ocl_runtime.plan.donation import used_outside
+from ocl_runtime.plan.tracing import Question, asking
 
 _VIEWING = frozenset({slice, EllipsisType, type(None)})
 """What in an index makes the result a view where the rest are integers."""
@@ -200,17 +202,18 @@ class Subscripts(ArrayCore):
     def _mask_node(self, part: object) -> Node:
         return self._uploaded(part) if isinstance(part, np.ndarray) else cast("Node", part)
 
-    def _counting(self) -> Counting:
-        return Counting(self._computed_nodes, self._only, self._executor.target.kind == "gpu")
+    def _counting(self, asked: Question = PICKED) -> Counting:
+        return Counting(self._computed_nodes, partial(self._only, asked), self._executor.target.kind == "gpu")
 
     def _computed_nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         arrays = [self._new(node) for node in nodes]
         compute_together(arrays)
         return tuple(array._node for array in arrays)
 
-    def _only(self, node: Node) -> int:
+    def _only(self, asked: Question, node: Node) -> int:
         only: Any = self._new(node)[0]
-        return int(only)
+        with asking(asked):
+            return int(only)
 
 
 def _axes(part: object) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ocl_ir.graph.build import Buffer, Node, Storage
 from ocl_ir.source_line import Where
@@ -56,3 +57,26 @@ class Tracer(Protocol):
 
 tracer: ContextVar[Tracer | None] = ContextVar("ocl_runtime_tracer", default=None)
 """The one that is at work in this thread."""
+
+
+class Question(NamedTuple):
+    """What is asked of memory that has no values while a function is captured, and what is written instead."""
+
+    fact: str
+    remedy: str
+
+
+_VALUE = Question("a value", "compute with arrays only: where(condition, a, b) for an if, a result for a float")
+
+question: ContextVar[Question] = ContextVar("ocl_runtime_question", default=_VALUE)
+"""The one that is asked in this thread."""
+
+
+@contextmanager
+def asking(asked: Question) -> Iterator[None]:
+    """Values are waited for that the user has not asked for."""
+    token = question.set(asked)
+    try:
+        yield
+    finally:
+        question.reset(token)

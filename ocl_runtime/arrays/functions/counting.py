@@ -26,9 +26,11 @@ from ocl_runtime.arrays.meaning.adding import added_where
 from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
+from ocl_runtime.plan.tracing import Question, asking
 
 _FITS_U32 = 2**32
-_FEW = 4096
+_BINS = Question("the number of bins", "say how many there are: ocl_runtime.bincount(x, length=…)")
+_LOW = 4096
 """Numbers of which a GPU counts how often they come before it is known how many there are; a table of a group has room
 for them. Mostly there are no others, and the elements have been read once."""
 
@@ -68,16 +70,18 @@ def bincount(
     if not x.size:
         return counted("bincount", x, minlength, weights, dtype)
     if weights is None and x._executor.target.kind == "gpu":
-        few = counted("bincount", x, max(minlength, _FEW), None, None)
+        low_counts = counted("bincount", x, max(minlength, _LOW), None, None)
         # The number behind the last one that comes; -1 where others than these come.
-        numbers = Array(graph.iota(I64, Layout(few.shape, (1,), 1)), x._executor)
-        end = where(_sum(few) == x.size, _max(where(few > 0, numbers, 0)), -1)
-        compute_together((few, end))
-        length = int(end)
+        numbers = Array(graph.iota(I64, Layout(low_counts.shape, (1,), 1)), x._executor)
+        end = where(_sum(low_counts) == x.size, _max(where(low_counts > 0, numbers, 0)), -1)
+        compute_together((low_counts, end))
+        with asking(_BINS):
+            length = int(end)
         if length >= 0:
-            counts = few[: max(length, minlength)]
+            counts = low_counts[: max(length, minlength)]
             return counts if dtype is None else astype(counts, dtype)
-    greatest = int(_max(astype(x, f"u{x.dtype.itemsize}")))  # negative ones are greater than the others
+    with asking(_BINS):
+        greatest = int(_max(astype(x, f"u{x.dtype.itemsize}")))  # negative ones are greater than the others
     if x._dtype.kind == "int" and greatest > np.iinfo(x.dtype).max:
         raise IndexingError(
             f"bincount of {int(_min(x))}",

@@ -27,6 +27,9 @@ from ocl_runtime.arrays.hosts import host_values, is_array_like, refused
 from ocl_runtime.arrays.meaning.dtypes import float16, float32, float64, promote
 from ocl_runtime.arrays.operands import ArrayLike, uploaded
 from ocl_runtime.errors import ShapeError
+from ocl_runtime.plan.tracing import Question, asking
+
+_ENDS = Question("the least and the greatest element, between which the bins lie", "say it: range=(least, greatest)")
 
 _SPARE_BITS = 4
 """Of a float's fraction, bits that the distance from the first edge has beside the number of the bin, and that the
@@ -142,7 +145,8 @@ def _extremes(x: Array) -> tuple[Any, Any]:
     """The least and the greatest element, as NumPy's numbers."""
     ends = _min(x), _max(x)
     compute_together(ends)
-    low, high = (end.numpy()[()] for end in ends)
+    with asking(_ENDS):
+        low, high = (end.numpy()[()] for end in ends)
     return (np.float32(low), np.float32(high)) if x._dtype is BF16 else (low, high)
 
 

@@ -21,11 +21,14 @@ from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.meaning.adding import added_where
 from ocl_runtime.arrays.meaning.dtypes import casts, promote
 from ocl_runtime.arrays.meaning.indexing import counting, indices_along, is_array, picked
-from ocl_runtime.arrays.meaning.masks import coordinates
+from ocl_runtime.arrays.meaning.masks import KEEP_SHAPE, coordinates
 from ocl_runtime.arrays.meaning.semantics import cast
 from ocl_runtime.arrays.meaning.writing import fitted
 from ocl_runtime.arrays.operands import ArrayLike, operands_of, uploaded, written_operand
 from ocl_runtime.errors import DTypeError, ShapeError
+from ocl_runtime.plan.tracing import Question
+
+_NOT_ZERO = Question("the number of elements that are not 0", KEEP_SHAPE)
 
 
 def take(x: ArrayLike, indices: Any, /, axis: int | None = None) -> Array:
@@ -86,12 +89,7 @@ def add_at(x: Array, index: Any, value: ArrayLike, /, *, deterministic: bool = T
     Raises `DTypeError` for a value of another kind (float into integers) and where the device has no 64-bit atomics for
     the sum; `ShapeError` for shapes that do not fit; what `x[index]` raises.
     """
-    if not isinstance(x, Array):
-        raise DTypeError(
-            f"add_at to {type(x).__name__}",
-            place=calling_line(),
-            remedy="give an array of the device, which is written",
-        )
+    _check_array(f"add_at to {type(x).__name__}", x)
     parts = x._without_masks(x._parts(index))
     operand, dtype = written_operand(value, x, calling_line()), x._dtype
     kind = operand.dtype if isinstance(operand, AnyNode) else type(operand)
@@ -124,12 +122,7 @@ def set_at(x: Array, index: Any, value: ArrayLike, /, *, unique: bool = False) -
 
     Raises what `x[index] = value` raises, `DTypeError` for an `x` that is no array.
     """
-    if not isinstance(x, Array):
-        raise DTypeError(
-            f"set_at of {type(x).__name__}",
-            place=calling_line(),
-            remedy="give an array of the device, which is written",
-        )
+    _check_array(f"set_at of {type(x).__name__}", x)
     parts = x._parts(index) if unique and not x._value else ()
     if not any(map(is_array, parts)):
         x[index] = value
@@ -149,8 +142,13 @@ def nonzero(x: ArrayLike, /) -> tuple[Array, ...]:
     x = array_of("nonzero", x)
     if not x.ndim:
         raise ShapeError("nonzero of an array of shape ()", place=calling_line(), remedy="use bool(x)")
-    per_axis = coordinates(cast(x._node, BOOL), x._counting(), I64)
+    per_axis = coordinates(cast(x._node, BOOL), x._counting(_NOT_ZERO), I64)
     return tuple(Array(graph.convert(coordinate, I64), x._executor) for coordinate in per_axis)
+
+
+def _check_array(what: str, x: object) -> None:
+    if not isinstance(x, Array):
+        raise DTypeError(what, place=calling_line(), remedy="give an array of the device, which is written")
 
 
 def _with(shape: Shape, axis: int, length: int) -> Shape:

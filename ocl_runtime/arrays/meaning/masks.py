@@ -12,15 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
+from ocl_ir.guards import plain
 from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import I32, I64, U32, U64, DType
 from ocl_runtime.errors import IndexingError, OutOfMemoryError
+from ocl_runtime.plan.tracing import Question
+
+KEEP_SHAPE = "keep the shape: where(mask, x, 0) has 0 for each element that is not picked"
+PICKED = Question("the number of elements that a mask picks", KEEP_SHAPE)
 
 
 class Counting(NamedTuple):
@@ -92,10 +98,15 @@ def _behind(upto: Node) -> Node:
     return _part(upto, upto.size - 1, 1) if upto.size else graph.scalar(0, upto.dtype, (1,))
 
 
+@lru_cache
+def _row_length(size: int) -> int:
+    return next((row for row in range(_ROW, _LEAST_ROW - 1, -_VECTOR) if size % row == 0), _ROW)
+
+
 def rows(mask: Node) -> Rows:
     """The rows of a mask that has some places."""
     size, dtype, flat = mask.size, _places_dtype(mask), graph.reshape(mask, (mask.size,))
-    row = next((row for row in range(_ROW, _LEAST_ROW - 1, -_VECTOR) if size % row == 0), _ROW)
+    row = _row_length(plain(size))
     length = size % row
     whole = graph.reshape(_part(flat, 0, size - length), (size // row, row))
     rest = graph.reshape(_part(flat, size - length, length), (1, length))
@@ -110,15 +121,15 @@ def rows(mask: Node) -> Rows:
 def _packed(mask: Node, value: Node, counting: Counting) -> Node:
     """The elements of a node with one axis where a mask holds."""
     if mask.size:
-        places = rows(mask)
+        cut = rows(mask)
         if counting.ahead:
             with suppress(OutOfMemoryError):  # as many elements as the mask holds for may still fit
-                packed, last = counting.compute((places.packed(value, mask.size), places.total))
+                packed, last = counting.compute((cut.packed(value, mask.size), cut.total))
                 return _first(packed, counting.only(last), counting)
-        counts, upto, last = counting.compute((places.counts, places.upto, places.total))
+        counts, upto, last = counting.compute((cut.counts, cut.upto, cut.total))
         count = counting.only(last)
         if count:
-            return places._replace(counts=counts, upto=upto).packed(value, count)
+            return cut._replace(counts=counts, upto=upto).packed(value, count)
     return graph.scalar(0, value.dtype, (0,))
 
 
@@ -133,10 +144,10 @@ def _first(whole: Node, count: int, counting: Counting) -> Node:
 def coordinates(mask: Node, counting: Counting, dtype: DType | None = None) -> list[Node]:
     """The coordinates of where a mask holds, one node for each axis; of one axis, as a dtype."""
     own = _places_dtype(mask) if dtype is None or len(mask.shape) != 1 else dtype
-    places = _packed(mask, graph.iota(own, Layout.contiguous((mask.size,))), counting)
+    picked = _packed(mask, graph.iota(own, Layout.contiguous((mask.size,))), counting)
     along: list[Node] = []
     for axis, length in enumerate(mask.shape):
-        inner, index = math.prod(mask.shape[axis + 1 :]), places
+        inner, index = math.prod(mask.shape[axis + 1 :]), picked
         if axis < len(mask.shape) - 1:
             index = graph.elementwise("udiv", index, graph.scalar(inner, own, index.shape, ""))
         if axis > 0:

@@ -336,6 +336,21 @@ def test_what_waits_by_itself_is_refused_with_what_it_waits_for(
     assert remedy in caught.value.remedy
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda x, i: x[i:],
+        lambda x, i: ocl.histogram(x, i, range=(0, 1))[0],
+        lambda x, i: ocl.bincount(ocl.astype(x[0], "i4"), length=i),
+    ],
+    ids=["slice", "histogram", "bincount"],
+)
+def test_a_value_that_is_an_argument_is_called_so(runtime: Runtime, ask: Any) -> None:
+    """Also in functions that wait for something by themselves."""
+    with pytest.raises(Error, match="a captured function asks for a value"):
+        capture(ask)(ocl.asarray(HOST), ocl.asarray(np.int32(3)))
+
+
 def test_what_cannot_be_captured(runtime: Runtime) -> None:
     x = ocl.asarray(HOST)
     with pytest.raises(DTypeError, match="is captured and returned a ndarray"):
