@@ -8,13 +8,13 @@ is then timed by turns with each case, so that both see the same neighbours.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ocl_runtime.commands.bench.opencl import Enqueue, Launch, OpenCL
+from ocl_runtime.commands.bench.opencl import Enqueue, OpenCL
 from ocl_runtime.commands.bench.samples import Clock, Sample, Summary
 
 _MOST_SETS = 8
@@ -100,12 +100,6 @@ class Ceilings:
             found.append(Ceiling("arithmetic", most, work / most))
         return max(found, key=lambda one: one.seconds)
 
-    def release(self) -> None:
-        """Frees the buffers."""
-        self._found.clear()
-        self._memory.clear()
-        self._length = 0
-
     def rate(self, dtype: str) -> float | None:
         """Operations a second, those of float32 for halves; None for integers."""
         if dtype not in {"f16", "f32", "f64"}:
@@ -123,54 +117,58 @@ class Ceilings:
         y = self.opencl.empty(items * lanes * 8)
         args = [y, one(0.999), one(0.5), np.uint32(turns)]
         launch = self.opencl.launch("multiply_add", args, (items,), (group,), real=real, lanes=lanes)
-        return items * turns * lanes * _FLOPS / self._seconds([self._launched(launch)])
+        return items * turns * lanes * _FLOPS / self._seconds([_alone(self.opencl.enqueue, launch)])
 
     def _seconds(self, way: Way) -> float:
         """The median of some rounds."""
         samples = [self.opencl.time(way[turn % len(way)]) for turn in range(self.rounds + 2)]
         return Summary.of([sample.on(self.clock) for sample in samples[2:]]).median
 
-    def _regions(self, nbytes: int) -> list[tuple[Any, Any]]:
-        """Parts of two buffers, too many for the caches. Smaller sizes take parts of what larger ones had."""
-        count = self.sets(nbytes)
-        if nbytes * count > self._length:
+    def _starts(self, nbytes: int) -> range:
+        """Where so many bytes begin in both buffers, too often for the caches. NVIDIA's driver crashes at the end where
+        buffers of OpenCL that are parts of another overlap: kernels are told the start."""
+        length = nbytes * self.sets(nbytes)
+        if length > self._length:
             self._found.clear()  # their launches keep the old buffers
             self._memory.clear()
-            self._length = nbytes * count
-            self._memory = [self.opencl.random(self._length) for _ in range(2)]
-        return [
-            (self.opencl.part(self._memory[0], start, nbytes), self.opencl.part(self._memory[1], start, nbytes))
-            for start in range(0, nbytes * count, nbytes)
-        ]
-
-    def _launched(self, launch: Launch) -> Enqueue:
-        return lambda: [self.opencl.enqueue(launch)]
-
-    def _copied(self, source: Any, target: Any, nbytes: int) -> Enqueue:
-        return lambda: [self.opencl.copy(source, target, nbytes)]
+            self._length = length
+            self._memory = [self.opencl.random(length) for _ in range(2)]
+        return range(0, length, nbytes)
 
     def _copies(self, nbytes: int) -> list[Way]:
         half, opencl = nbytes // 2, self.opencl
-        pairs, n = self._regions(half), half // 16
-        ways: list[Way] = [[self._copied(*pair, half) for pair in pairs]]
-        ways.append([self._launched(opencl.launch("copy", [*pair, n], (n,), None)) for pair in pairs])
+        starts = self._starts(half)
+        x, y = self._memory
+
+        def kernel(name: str, vector: int, size: int, group: tuple[int] | None) -> Way:
+            args = ((x, y, start // vector, half // vector) for start in starts)
+            return [_alone(opencl.enqueue, opencl.launch(name, each, (size,), group)) for each in args]
+
+        ways: list[Way] = [[_alone(opencl.copy, x, y, start, half) for start in starts]]
+        ways.append(kernel("copy", 16, half // 16, None))
         if opencl.kind == "cpu":
-            size = (opencl.units * 8,)
-            ways.append([self._launched(opencl.launch("copy_stretch", [*pair, n // 4], size, (1,))) for pair in pairs])
+            ways.append(kernel("copy_stretch", 64, opencl.units * 8, (1,)))
         return ways
 
     def _reads(self, nbytes: int) -> list[Way]:
         opencl, n = self.opencl, nbytes // 16
-        buffers = [first for first, _ in self._regions(nbytes)]
+        starts = self._starts(nbytes)
         if opencl.kind == "cpu":
-            name, count, group = "read_stretch", n // 4, 1
+            name, vector, group = "read_stretch", 64, 1
             sizes = {opencl.units, opencl.units * 8}
         else:
-            name, count, group = "read", n, 256
+            name, vector, group = "read", 16, 256
             wanted = [min(n, opencl.units * 256 * each) for each in (4, 8, 16, 32)] + [n // 4, n // 16]
             sizes = {max(1, size // group) * group for size in wanted}
-        y = opencl.empty(max(sizes) * 64)
-        return [
-            [self._launched(opencl.launch(name, [x, y, count], (size,), (group,))) for x in buffers]
-            for size in sorted(sizes)
-        ]
+        x, y = self._memory[0], opencl.empty(max(sizes) * 64)
+
+        def kernel(size: int) -> Way:
+            args = ((x, y, start // vector, nbytes // vector) for start in starts)
+            return [_alone(opencl.enqueue, opencl.launch(name, each, (size,), (group,))) for each in args]
+
+        return [kernel(size) for size in sorted(sizes)]
+
+
+def _alone(enqueue: Callable[..., Any], *args: Any) -> Enqueue:
+    """One command."""
+    return lambda: [enqueue(*args)]

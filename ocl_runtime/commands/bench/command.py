@@ -220,9 +220,6 @@ def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
                 after(report.outcome(results[-1]))
     except KeyboardInterrupt:
         interrupted = True
-    finally:
-        ceilings.release()
-        opencl.release()
     found = record.run(runtime.device, made, left_out, results)
     report.show(found)
     slower = False

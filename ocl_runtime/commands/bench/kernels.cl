@@ -4,26 +4,27 @@
 
 #pragma OPENCL FP_CONTRACT ON
 
-/* ---- ceilings ---- */
+/* ---- ceilings: n vectors from the one called start on ---- */
 
-__kernel void copy(__global const float4 *x, __global float4 *y, const ulong n)
+__kernel void copy(__global const float4 *x, __global float4 *y, const ulong start, const ulong n)
 {
     const size_t i = get_global_id(0);
     if (i < n)
-        y[i] = x[i];
+        y[start + i] = x[start + i];
 }
 
-__kernel void copy_stretch(__global const float16 *x, __global float16 *y, const ulong n)
+__kernel void copy_stretch(__global const float16 *x, __global float16 *y, const ulong start, const ulong n)
 {
     const size_t length = (n + get_global_size(0) - 1) / get_global_size(0);
-    const size_t start = get_global_id(0) * length;
-    const size_t end = min(start + length, (size_t)n);
-    for (size_t i = start; i < end; ++i)
+    const size_t first = start + get_global_id(0) * length;
+    const size_t end = min(first + length, (size_t)(start + n));
+    for (size_t i = first; i < end; ++i)
         y[i] = x[i];
 }
 
-__kernel void read(__global const float4 *x, __global float4 *y, const ulong n)
+__kernel void read(__global const float4 *x, __global float4 *y, const ulong start, const ulong n)
 {
+    x += start;
     const size_t step = get_global_size(0);
     size_t i = get_global_id(0);
     float4 a = 0, b = 0, c = 0, d = 0;
@@ -38,8 +39,9 @@ __kernel void read(__global const float4 *x, __global float4 *y, const ulong n)
     y[get_global_id(0)] = (a + b) + (c + d);
 }
 
-__kernel void read_stretch(__global const float16 *x, __global float16 *y, const ulong n)
+__kernel void read_stretch(__global const float16 *x, __global float16 *y, const ulong start, const ulong n)
 {
+    x += start;
     const size_t length = (n + get_global_size(0) - 1) / get_global_size(0);
     size_t i = get_global_id(0) * length;
     const size_t end = min(i + length, (size_t)n);

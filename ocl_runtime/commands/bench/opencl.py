@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -49,11 +49,6 @@ class OpenCL:
         self._programs: dict[str, Any] = {}
         self._noise: Any = None
 
-    def release(self) -> None:
-        """Lets go of the queue and the programs. NVIDIA's driver crashes where they are freed after the runtime."""
-        self.queue = self._noise = None
-        self._programs.clear()
-
     @property
     def cache_bytes(self) -> int:
         """What the driver says of the size of the device's cache; 0 where it says nothing."""
@@ -94,10 +89,6 @@ class OpenCL:
         self.queue.finish()
         return buffer
 
-    def part(self, buffer: Any, start: int, nbytes: int) -> Any:
-        """A part of a buffer, which begins at a multiple of the device's alignment."""
-        return buffer.get_sub_region(start, nbytes)
-
     def download(self, buffer: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """The elements of a buffer."""
         found = np.empty(shape, dtype)
@@ -109,14 +100,14 @@ class OpenCL:
         zero: Any = np.uint32(0)
         return cl.enqueue_fill_buffer(self.queue, buffer, zero, 0, nbytes)
 
-    def copy(self, source: Any, target: Any, nbytes: int) -> Any:
-        """Enqueues the driver's own copy: the event."""
-        return cl.enqueue_copy(self.queue, target, source, byte_count=nbytes)
+    def copy(self, source: Any, target: Any, start: int, nbytes: int) -> Any:
+        """Enqueues the driver's own copy of the bytes from a start on: the event."""
+        return cl.enqueue_copy(self.queue, target, source, byte_count=nbytes, src_offset=start, dst_offset=start)
 
     def launch(
         self,
         name: str,
-        args: Sequence[Any],
+        args: Iterable[Any],
         size: tuple[int, ...],
         group: tuple[int, ...] | None,
         *,
