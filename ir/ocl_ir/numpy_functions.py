@@ -44,6 +44,18 @@ def clz(x: Any) -> Any:
     return left.astype(x.dtype)
 
 
+def float_order(bits: Any) -> Any:
+    """The bits of a float as an unsigned integer that is less where the float is: those of negative ones are
+    complemented, the others have the sign."""
+    sign = bits.dtype.type(1 << (bits.dtype.itemsize * 8 - 1))
+    return np.where(bits & sign, ~bits, bits | sign)
+
+
+def join_halves(high: Any, low: Any) -> Any:
+    """The lower half of a number above another number, of which only the lower half has bits."""
+    return high << high.dtype.type(high.dtype.itemsize * 4) | low
+
+
 def power(x: Any, y: Any) -> Any:
     """Integer power by squaring, modulo the width; a negative exponent gives 1/x truncated toward zero."""
     result, base, left = np.ones_like(x), x.copy(), y.copy()

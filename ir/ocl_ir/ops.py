@@ -5,10 +5,10 @@ Types are given by letters, one an operand; equal letters are equal types, and a
 `F` float, `I` integer, `S` signed, `U` unsigned, `N` integer or float, `B` bool, `L` bool or integer, `A` any.
 
 Spellings are OpenCL C with `{0}`, `{1}` … for operands, `{T}` for the operands' C type, `{U}` for the unsigned one
-of the same width, `{V}` for the suffix of helper functions on vectors, `{bits}` and `{top}` for the width and the width
-less one. The first key that fits is taken of `KIND/FORM, FORM, KIND, any`, where FORM is `vector`, `narrow` or
-`scalar`; `narrow` is a scalar integer of 8 or 16 bits, which C would widen to int. Signed arithmetic goes through the
-unsigned type because it wraps in NumPy and is undefined in C when it overflows.
+of the same width, `{V}` for the suffix of helper functions on vectors, `{bits}`, `{half}` and `{top}` for the width,
+half of it, and one less. The first key that fits is taken of `KIND/FORM, FORM, KIND, any`, where FORM is `vector`,
+`narrow` or `scalar`; `narrow` is a scalar integer of 8 or 16 bits, which C would widen to int. Signed arithmetic goes
+through the unsigned type because it wraps in NumPy and is undefined in C when it overflows.
 """
 
 from __future__ import annotations
@@ -249,6 +249,27 @@ _ROWS = [
     ),
     _row("popcount", "I->I", _call("popcount"), functions.popcount),
     _row("clz", "I->I", _call("clz"), functions.clz),
+    # keys: the bits of a float in the order of floats, and two numbers of half the width as one
+    _row(
+        "float_order",
+        "U->U",
+        {
+            "narrow": "({T})({0} ^ (-({0} >> {top}) | 1 << {top}))",
+            "vector": "{0} ^ (-({0} >> ({T})({top})) | ({T})(1) << ({T})({top}))",
+            "any": "{0} ^ (-({0} >> {top}) | ({T})1 << {top})",
+        },
+        functions.float_order,
+    ),
+    _row(
+        "join_halves",
+        "UU->U",
+        {
+            "narrow": "({T})({0} << {half} | {1})",
+            "vector": "{0} << ({T})({half}) | {1}",
+            "any": "{0} << {half} | {1}",
+        },
+        functions.join_halves,
+    ),
     # choice
     _row(
         "select",

@@ -110,9 +110,10 @@ class Expressions(Accesses):
             if position == 1 and spelling == "{0} + {1}" and self._grows(operand):
                 text = Text(text.text)
             texts.append(text)
+        width = element(source).bits
         words = {
             "T": value_type(source), "U": unsigned_type(source), "V": f"_{lanes(source)}" if lanes(source) > 1 else "",
-            "bits": element(source).bits, "top": element(source).bits - 1,
+            "bits": width, "half": width // 2, "top": width - 1,
         }  # fmt: skip
         alone = 0 if row.constant_shift else None
         spelled = "".join(

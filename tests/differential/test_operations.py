@@ -199,6 +199,8 @@ def in_integers(row: Op, dtype: DType, args: list[np.ndarray]) -> np.ndarray:
         "shr": lambda a, b: a >> (b if 0 <= b < bits else bits),
         "popcount": lambda a: (a & mask).bit_count(),
         "clz": lambda a: bits - (a & mask).bit_length(),
+        "float_order": lambda a: mask - a if a >> bits - 1 else a + (1 << bits - 1),
+        "join_halves": lambda a, b: a << bits // 2 | b,
         "select": lambda c, a, b: a if c else b,
         "nearest": lambda a, n: max(0, min(wrapped(n - 1), a if a >= 0 else wrapped(a + n))),
         "and": operator.and_, "or": operator.or_, "not": (lambda a: not a) if dtype == BOOL else operator.invert,

@@ -48,6 +48,7 @@ CASES = {
     "sums_over_many_operands": Planned(
         GPU, lambda x: xp.sum(x[0] * x[1] + x[2] * x[3] + x[4] * x[5], axis=1), (6, 4096, 8192)
     ),
+    "argmax_of_columns": Planned(replace(GPU, vector_bytes=16), lambda x: xp.argmax(x, axis=0), (8192, 8192)),
     "quotients.ptx": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
 }

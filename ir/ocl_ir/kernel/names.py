@@ -84,6 +84,8 @@ _RESULTS = {
     "maximum": "larger",
     "select": "chosen",
     "nearest": "place",
+    "float_order": "order",
+    "join_halves": "key",
     "splat": "repeated",
     "vector": "joined",
     "extract": "lane",

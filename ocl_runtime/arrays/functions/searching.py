@@ -66,22 +66,20 @@ def _index_by_keys(x: Array, axis: int | None, *, least: bool, keepdims: bool) -
     upper half and in their lower one the distance from the greatest index, so that of equal elements the first is
     greater."""
     index = Array(graph.iota(U32, Layout.contiguous(x.shape)) if axis is None else counting(x.shape, axis), x._executor)
-    key = _max(astype(_ordered(x, reverse=least), uint64) << 32 | (_MOST_U32 - index), axis=axis, keepdims=keepdims)
+    halves = [astype(half, uint64) for half in (_ordered(x, reverse=least), _MOST_U32 - index)]
+    keys = graph.elementwise("join_halves", *[half._node for half in halves])
+    key = _max(Array(keys, x._executor), axis=axis, keepdims=keepdims)
     return astype(_MOST_U32 - (key & _MOST_U32), int64)
 
 
 def _ordered(x: Array, *, reverse: bool) -> Array:
-    """Unsigned integers of 32 bits in the order of the elements, or the other way round; NaN is the greatest.
-
-    Floats are in the order of their bits, once those of negative ones are complemented and the others have the sign.
-    """
+    """Unsigned integers of 32 bits in the order of the elements, or the other way round; NaN is the greatest."""
     if not x._dtype.is_float:
         ordered = astype(x, uint32) ^ (_SIGN if x._dtype.kind == "int" else 0)
         return ~ordered if reverse else ordered
     number = astype(-x if reverse else x, float32) + 0.0  # -0.0 is 0.0
-    bits = Array(graph.bitcast(number._node, U32), x._executor)
-    ordered = where(bits >= _SIGN, ~bits, bits | _SIGN)
-    return where(isnan(number), _MOST_U32, ordered)
+    key = graph.elementwise("float_order", graph.bitcast(number._node, U32))
+    return where(isnan(number), _MOST_U32, Array(key, x._executor))
 
 
 def searchsorted(

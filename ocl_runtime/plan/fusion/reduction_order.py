@@ -35,13 +35,17 @@ _FEW_COLUMNS = 16
 """Neighbouring results below which a CPU takes the results one by one."""
 _MANY_RESULTS = 1024
 """Results that keep a device busy without splitting."""
+_MANY_ROUNDS = 4
+"""Rounds of a part of a row above which it has whole ones."""
 _BUSY_PARTS = 8192
 """Parts that are made to keep a device busy; more would keep the second launch too long."""
 _GROUPS_OF_ROWS, _GROUPS_OF_COLUMNS = 16, 8
 """Work-groups of a compute unit of a GPU, where results are split."""
 _FEW_GROUPS = 3
-"""Groups of a compute unit below which they are: with so many, of wide accesses, a unit waits for its memory alone
-(2^27 float32 on an H100, two launches and one: 256 groups 96 and 88% of what can be read, 512 groups 95 and 98%)."""
+"""Groups of a compute unit below which they are, for each four bytes of an accumulator: with so many, of wide accesses,
+a unit waits for its memory alone (2^27 float32 on an H100, two launches and one: 256 groups 96 and 88% of what can be
+read, 512 groups 95 and 98%). Elements of 64 bits may be made of narrower ones, which are accessed less wide (keys of
+2^26 float32 on an H200, 512 groups: 92 and 57%)."""
 _EACH = 4
 """Vectors of a row that one of its team has at least, so that as many loads are under way."""
 _MOST_EACH = 16
@@ -101,7 +105,7 @@ def order(
     enough = width >= few and (split or target.kind == "gpu" or results >= _MANY_RESULTS)
     if enough or elements <= _FEW_ELEMENTS:
         team = _team_of_column(elements, width, lanes, target) if enough else 1
-        parts, per = _columns(results, elements, width, lanes, team, target) if split else (1, elements)
+        parts, per = _columns(results, elements, width, lanes, team, accumulator, target) if split else (1, elements)
         return Order("columns", kept, reduced, 1, team, 1, parts, per)
     in_rows = bool(in_order) and in_order[-1] in axes and elements >= lanes
     return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
@@ -126,12 +130,14 @@ def _team_of_column(elements: int, width: int, lanes: int, target: Target) -> in
     return min(target.group_size // columns, power_of_two(elements // _LEAST_OF_A_COLUMN, target.group_size))
 
 
-def _columns(results: int, elements: int, width: int, lanes: int, team: int, target: Target) -> tuple[int, int]:
+def _columns(
+    results: int, elements: int, width: int, lanes: int, team: int, accumulator: DType, target: Target
+) -> tuple[int, int]:
     if team > 1:
         beside = lanes if width % lanes == 0 else 1
         groups = -(-results * team // (beside * target.group_size))
         # Single elements keep as many bytes under way only in more groups.
-        wanted = _wanted(groups * beside // lanes, _GROUPS_OF_COLUMNS, target) * lanes // beside
+        wanted = _wanted(groups * beside // lanes, _GROUPS_OF_COLUMNS, accumulator, target) * lanes // beside
         return _even(_parts(groups, wanted, elements // (team * _LEAST_OF_A_COLUMN), elements // team), elements)
     if width < lanes:
         lanes = 1
@@ -163,15 +169,16 @@ def _rows(
     groups, most, wanted = results, vectors // (1024 * chains), 4 * target.compute_units
     if target.kind == "gpu":
         groups, most = -(-results * team // target.group_size), vectors // (2 * team * chains)
-        wanted = _wanted(groups, _GROUPS_OF_ROWS, target)
+        wanted = _wanted(groups, _GROUPS_OF_ROWS, accumulator, target)
     parts = _parts(groups, wanted, most, -(-vectors // (team * chains))) if split else 1
-    return Order("rows", kept, reduced, lanes, team, chains, *_even(parts, vectors))
+    return Order("rows", kept, reduced, lanes, team, chains, *_even(parts, vectors, team * chains))
 
 
-def _wanted(groups: int, most: int, target: Target) -> int:
+def _wanted(groups: int, most: int, accumulator: DType, target: Target) -> int:
     """Groups that a GPU is given to be busy. Where there are enough, they stay as many: that spares the launch that
     joins parts."""
-    return groups if groups >= _FEW_GROUPS * target.compute_units else most * target.compute_units
+    few = _FEW_GROUPS * max(1, accumulator.size // 4)
+    return groups if groups >= few * target.compute_units else most * target.compute_units
 
 
 def _parts(have: int, wanted: int, most: int, in_sequence: int) -> int:
@@ -179,9 +186,12 @@ def _parts(have: int, wanted: int, most: int, in_sequence: int) -> int:
     return min(_MOST_PARTS, max(1, min(-(-wanted // have), most, _BUSY_PARTS), -(-in_sequence // _SEQUENTIAL)))
 
 
-def _even(parts: int, length: int) -> tuple[int, int]:
-    """The number of parts, none of them empty, and their length."""
+def _even(parts: int, length: int, round_: int = 1) -> tuple[int, int]:
+    """The number of parts, none of them empty, and their length: of long ones, a multiple of what a team takes in one
+    round, since what is left over is read with fewer loads under way."""
     per = max(1, -(-length // parts))
+    if per >= _MANY_ROUNDS * round_:
+        per = -(-per // round_) * round_
     return max(1, -(-length // per)), per
 
 

@@ -136,10 +136,10 @@ class Columns(Builder):
         k, form, team = self.k, self.form, self.form.team
 
         def elements(numbers: Sequence[Ref]) -> None:
-            """Elements are computed before the first is joined, so that their loads are in flight together."""
+            """Elements are computed before the first is joined."""
             for column, accumulators, values in zip(columns, accumulated, known, strict=True):
                 places = [self.reduced(number) for number in numbers]
-                evaluated = [self.evaluate(phase.wanted, self._reader(column, at), values) for at in places]
+                evaluated = self.evaluate_each(phase.wanted, [self._reader(column, at) for at in places], values)
                 for each in evaluated:
                     for fold in phase.folds:
                         self.join(fold, accumulators[fold], each)

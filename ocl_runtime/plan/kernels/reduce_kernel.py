@@ -214,6 +214,18 @@ class Builder:
         """Values by their places; scalars and leaves at `leaf`."""
         return self.body.evaluate(self.form.values, wanted, leaf, known)
 
+    def evaluate_each(
+        self, wanted: Iterable[int], leaves: Sequence[Callable[[Access], Ref]], known: Mapping[int, Ref]
+    ) -> list[dict[int, Ref]]:
+        """The same for several elements or vectors. All are read before the first is computed, so that their loads are
+        in flight together."""
+        wanted = tuple(wanted)
+        read = [
+            index for index in below(self.form.values, wanted, known) if isinstance(self.form.values[index], Access)
+        ]
+        each = [self.evaluate(read, leaf, known) for leaf in leaves]
+        return [self.evaluate(wanted, leaf, values) for leaf, values in zip(leaves, each, strict=True)]
+
     def reduced(self, number: Ref) -> dict[int, Ref]:
         """The coordinates of a reduced element."""
         form = self.form

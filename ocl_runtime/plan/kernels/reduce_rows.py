@@ -60,8 +60,9 @@ class Rows(Builder):
         k, form, begin, end, member = self.k, self.form, self._begin, self._end, self.team.member
 
         def vectors(numbers: Sequence[Ref], chains: Sequence[Mapping[int, Ref]]) -> None:
-            """Vectors are computed before the first is joined, so that their loads are in flight together."""
-            evaluated = [self.evaluate(phase.wanted, self.reader(self._where, number), known) for number in numbers]
+            """Vectors are computed before the first is joined."""
+            readers = [self.reader(self._where, number) for number in numbers]
+            evaluated = self.evaluate_each(phase.wanted, readers, known)
             for values, accumulators in zip(evaluated, chains, strict=True):
                 for index in phase.folds:
                     self.join(index, accumulators[index], values)

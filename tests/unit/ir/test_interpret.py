@@ -93,6 +93,8 @@ ELSEWHERE = {
     "shr",
     "popcount",
     "clz",
+    "float_order",
+    "join_halves",
     "round_f16",
     "round_bf16",
 }
@@ -240,6 +242,21 @@ def test_bit_counts() -> None:
         assert value_of("clz", dtype, numbers) == [dtype.bits - n.bit_length() for n in numbers]
     assert value_of("popcount", I16, [-1, 3]) == [16, 2]
     assert value_of("clz", I8, [-1, 1]) == [0, 7]
+
+
+def test_keys_of_floats_are_in_their_order() -> None:
+    floats = np.array([-np.inf, -2.5, -1e-40, 0.0, 1e-40, 1.5, np.inf, np.nan], np.float32)
+    keys = value_of("float_order", U32, floats.view(np.uint32))
+    assert keys == sorted(set(keys))
+    assert value_of("float_order", U64, np.array([-1.0, 1.0]).view(np.uint64)) == [
+        0x400F << 48 | 2**48 - 1,
+        0xBFF << 52,
+    ]
+
+
+def test_halves_are_joined() -> None:
+    assert value_of("join_halves", U64, [2**32 - 1, 5], [7, 2**32 - 1]) == [2**64 - 2**32 + 7, 6 * 2**32 - 1]
+    assert value_of("join_halves", U8, [0x0A], [0x0B]) == [0xAB]
 
 
 @pytest.mark.parametrize("dtype", [I8, I64])
