@@ -10,6 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 import ocl_runtime as ocl
 import ocl_runtime.arrays as xp
+from ocl_ir.types import F32
+from ocl_runtime.plan.kernels.scan import tiling
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import DTYPES, assert_same, ordinary
 from tests.support.interpreted import InterpretedRuntime
@@ -95,6 +97,26 @@ def test_scans_of_tiles(runtime: InterpretedRuntime, data: st.DataObject) -> Non
         found = xp.cumulative_sum(xp.where(x == 1, x, 0) if data.draw(st.booleans()) else x, axis=-1)
         assert found.shape == host.shape
         assert_same(found.numpy(), np.cumsum(host, -1, joined), zeros=False)
+
+
+@pytest.mark.parametrize("group_size", [32, 256])
+@pytest.mark.parametrize("shape", [(1, 20), (3, 8), (5, 2, 33), (64, 5), (17, 127), (100, 16), (2, 900)])
+def test_short_rows_share_a_group(shape: tuple[int, ...], group_size: int) -> None:
+    """Whole groups of them and what is left over, of whole blocks or not."""
+    runtime = InterpretedRuntime(Target(kind="gpu", compute_units=3, group_size=group_size))
+    host = np.random.default_rng(0).integers(-50, 50, shape).astype("f4")
+    with xp.use(runtime):
+        assert_same(xp.cumulative_sum(xp.asarray(host) * 2, axis=-1).numpy(), np.cumsum(host * 2, -1), zeros=False)
+        assert_same(xp.cumulative_prod(xp.asarray(host % 3 - 1), axis=-1).numpy(), np.cumprod(host % 3 - 1, -1))
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "teams"), [(10**6, 8, 128), (10**6, 50, 16), (3, 50, 4), (10**6, 1000, 4), (10**6, 5000, 1)]
+)
+def test_as_many_rows_share_a_group_as_fit(rows: int, length: int, teams: int) -> None:
+    way = tiling(rows, length, True, F32, Target(kind="gpu", compute_units=132, group_size=256))
+    assert way.teams == teams
+    assert way.team * way.stripes * way.each >= min(length, 4096)
 
 
 def test_nan_and_infinities_go_on(runtime: InterpretedRuntime) -> None:

@@ -40,6 +40,7 @@ class Planned(NamedTuple):
 
 CASES = {
     "scan_of_rows": Planned(GPU, lambda x: xp.cumulative_sum(x * 2, axis=1), (4096, 16384)),
+    "scan_of_short_rows": Planned(GPU, lambda x: xp.cumulative_sum(x, axis=1), (2**20, 50)),
     "scan_totals_of_parts": Planned(GPU, xp.cumulative_sum, (2**20,)),
     "scan_of_parts": Planned(GPU, xp.cumulative_sum, (2**20,), number=-1),
     "scan_in_one_pass": Planned(replace(GPU, group_progress=True), xp.cumulative_sum, (2**20,), number=1),

@@ -58,6 +58,7 @@ class Steps(NamedTuple):
     staged: DType
     dtype: DType
     team: int
+    teams: int
     stripes: int
     each: int
     turns: int
@@ -165,6 +166,7 @@ class _Writer:
             staged=self._body.computed_as(self._dtype()),
             dtype=U32,
             team=form.team,
+            teams=1,
             stripes=form.stripes,
             each=form.each,
             turns=form.team.bit_length() - 1,

@@ -31,7 +31,7 @@ from ocl_runtime.plan.launch import Address, Launch, Sizes
 from ocl_runtime.plan.target import Target
 
 _SHORT = 32
-"""Elements of a row up to which one work-item takes them one by one."""
+"""Elements of a row up to which one work-item of a CPU takes them one by one."""
 _ELEMENTS = 16
 """Elements of a work-item in a tile."""
 _LANES = 4
@@ -42,8 +42,8 @@ _WARP = 32
 """Work-items of a team that may as well be there: what a GPU runs together."""
 _SPLIT_TILES = 8
 """Tiles of a row from which on three launches take less time than one team that goes through them."""
-_MOST_PARTS = 1024
-"""Parts of a row without tiles: their totals are scanned by one team."""
+_MOST_PARTS = 32768
+"""Parts of a row without tiles. Their totals are scanned along rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,35 +61,37 @@ class Scanning:
 @dataclass(frozen=True, slots=True)
 class Tiling:
     """How a row is gone through: a tile has `stripes` blocks of `each` elements for each work-item of a `team`. An
-    `each` of 1 stands for a work-item that goes from element to element. Each row has `parts` parts of `per` blocks."""
+    `each` of 1 stands for a work-item that goes from element to element. Each row has `parts` parts of `per` blocks. A
+    group has so many `teams`, where rows have one tile that takes only a part of a group."""
 
     team: int
     stripes: int
     each: int
     parts: int
     per: int
+    teams: int = 1
 
 
 def tiling(rows: int, length: int, last: bool, accumulator: DType, target: Target) -> Tiling:
     """How rows of a length are gone through, along the last axis or another one."""
-    if not last or length <= _SHORT:
+    each = _ELEMENTS if target.kind == "cpu" else min(_LANES, _BLOCK_BYTES // accumulator.size)
+    if not last or length <= (_SHORT if target.kind == "cpu" else each):
         wanted, least = (4, 4096) if target.kind == "cpu" else (2048, 64)
         parts = min(_MOST_PARTS, max(1, min(-(-wanted * target.compute_units // rows), length // least)))
         per = -(-length // parts)
         return Tiling(1, 1, 1, -(-length // per), per)
+    blocks = -(-length // each)
     if target.kind == "cpu":
-        each = _ELEMENTS
-        blocks = -(-length // each)
         parts = max(1, min(-(-4 * target.compute_units // rows), length // 4096))
         per = -(-blocks // parts)
         return Tiling(1, 1, each, -(-blocks // per), per)
-    each = min(_LANES, _BLOCK_BYTES // accumulator.size)
-    blocks, most = -(-length // each), _ELEMENTS // each
+    most = _ELEMENTS // each
     team = max(power_of_two(-(-blocks // most), target.group_size), power_of_two(blocks, min(_WARP, target.group_size)))
     stripes = power_of_two(-(-blocks // team), most) if team > 1 else 1
     tiles = -(-blocks // (team * stripes))
     if tiles < _SPLIT_TILES or rows >= 4 * target.compute_units:
-        return Tiling(team, stripes, each, 1, blocks)
+        teams = power_of_two(rows, target.group_size // team) if team > 1 else 1
+        return Tiling(team, stripes, each, 1, blocks, teams)
     return Tiling(team, stripes, each, tiles, team * stripes)
 
 
@@ -178,8 +180,12 @@ def _launch(
         for kept_layout, layout in zip(kept_layouts, layouts, strict=True)
     )
     tiles = way.each > 1
-    group = way.team if tiles else _group(rows, way.parts, target)
-    global_size: Sizes = (rows * way.team if tiles else rounded_up(rows, group), way.parts, 1)
+    group: Sizes = (way.team * way.teams, 1, 1) if tiles else _group(rows, way.parts, target)
+    global_size: Sizes = (
+        rounded_up(rows * way.team if tiles else rows, group[0]),
+        rounded_up(way.parts, group[1]),
+        1,
+    )
     if words is not None:
         global_size = (way.team * way.parts, 1, 1)
     # The ends of a part and of a tile are computed before they are cut to the length of the row.
@@ -212,6 +218,7 @@ def _launch(
         specs=tuple(parameters.specs),
         kept=len(kept),
         team=way.team,
+        teams=way.teams,
         stripes=way.stripes,
         each=way.each,
         lanes=lanes,
@@ -222,7 +229,7 @@ def _launch(
         index=parameters.index,
         fp16=target.fp16,
     )
-    return Launch(kernels.get(form, build), tuple(parameters.args), global_size, (group, 1, 1), where)
+    return Launch(kernels.get(form, build), tuple(parameters.args), global_size, group, where)
 
 
 def _lanes(scanning: Scanning, layouts: Sequence[Layout], way: Tiling, target: Target) -> int:
@@ -232,9 +239,11 @@ def _lanes(scanning: Scanning, layouts: Sequence[Layout], way: Tiling, target: T
     return min(way.each, max(_LANES, lanes_for(scanning.values, [scanning.dtype], target)))
 
 
-def _group(rows: int, parts: int, target: Target) -> int:
-    """Work-items of a group where they do not work together: on a CPU few enough that all cores have some."""
+def _group(rows: int, parts: int, target: Target) -> Sizes:
+    """Work-items of a group where they do not work together: of neighbouring rows and, on a GPU where these are few,
+    of several parts; on a CPU few enough that all cores have some."""
     most = target.group_size
     while target.kind == "cpu" and most > 1 and most * 4 * target.compute_units > rows * parts:
         most //= 2
-    return power_of_two(rows, most)
+    beside = power_of_two(rows, most)
+    return beside, power_of_two(parts, most // beside) if target.kind == "gpu" else 1, 1

@@ -33,7 +33,9 @@ from ocl_runtime.plan.kernels.scan_tile import (
     write_tile,
 )
 
-group_id, local_id, private_array = (BUILTINS[name] for name in ("group_id", "local_id", "private_array"))
+global_id, group_id, local_id, private_array = (
+    BUILTINS[name] for name in ("global_id", "group_id", "local_id", "private_array")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class ScanForm:
     total of the parts before; `one_pass`: a team has a tile and waits for the totals of those before.
 
     A tile is `stripes` blocks of `each` elements for each work-item of the `team`; an `each` of 1 stands for no tiles.
-    Blocks are read and written in vectors of `lanes`.
+    A group has so many `teams`, each with a row. Blocks are read and written in vectors of `lanes`.
     """
 
     values: tuple[Term, ...]
@@ -50,6 +52,7 @@ class ScanForm:
     specs: tuple[Spec, ...]
     kept: int
     team: int
+    teams: int
     stripes: int
     each: int
     lanes: int
@@ -62,38 +65,39 @@ class ScanForm:
 
 
 def scan_elements(row: Any, length: Any, per: Any, parts: Any, steps: Steps) -> None:
-    """Scans the part of a row that this work-item has."""
-    part = group_id(1)
-    number = row * parts + part
-    total = total_before(part, number, steps)
-    for r in range(part * per, min(part * per + per, length)):
-        total = steps.join(total, steps.value(r))
-        if steps.store is not None:
-            steps.store(r, total)
-    if steps.keep is not None:
-        steps.keep(number, total)
+    """Scans the part of a row that this work-item has, if it has one."""
+    part = global_id(1)
+    if part < parts:
+        number = row * parts + part
+        total = total_before(part, number, steps)
+        for r in range(part * per, min(part * per + per, length)):
+            total = steps.join(total, steps.value(r))
+            if steps.store is not None:
+                steps.store(r, total)
+        if steps.keep is not None:
+            steps.keep(number, total)
 
 
 def scan_tiles(row: Any, length: Any, blocks: Any, per: Any, parts: Any, steps: Steps) -> None:
     """Scans the part of a row that this team has, tile by tile. The row has so many `blocks`, each part `per` of
     them."""
-    part, lane = group_id(1), local_id(0)
+    part, item = group_id(1), local_id(0)
     number = row * parts + part
     total = total_before(part, number, steps)
     own = private_array(steps.stripes * steps.each, steps.dtype)
     for tile in range(part * per, min(part * per + per, blocks), steps.team * steps.stripes):
-        read_tile(own, tile, lane, length, steps)
+        read_tile(own, tile, item, length, steps)
         scan_blocks(own, steps)
         if steps.team == 1:
             before, tile_total = None, own[steps.each - 1]
         elif steps.store is None:
-            before, tile_total = None, joined_by_team(own, lane, steps)
+            before, tile_total = None, joined_by_team(own, item, steps)
         else:
-            before, tile_total = scanned_by_team(own, total, lane, steps)
+            before, tile_total = scanned_by_team(own, total, item, steps)
         if steps.store is not None:
-            write_tile(own, before, total, tile, lane, length, steps)
+            write_tile(own, before, total, tile, item, length, steps)
         total = steps.join(total, tile_total)
-    if steps.keep is not None and lane == 0:
+    if steps.keep is not None and item == 0:
         steps.keep(number, total)
 
 
@@ -115,15 +119,20 @@ def build(form: ScanForm) -> Kernel:
         kernel_name(form.values, what),
         scan_in_one_pass if form.one_pass else scan_tiles if tiles else scan_elements,
         index=form.index,
-        group_size=(form.team, 1, 1) if tiles else None,
+        group_size=(form.team * form.teams, 1, 1) if tiles else None,
         note=f"y = {what}(x); {x}    in {form.accumulator}, {tile if tiles else '1 work-item a row'}",
     )
     k = algorithm.k
     body = Body.start(k, form.specs, form.index, form.fp16)
-    row = k.item("group_id", 0, "row", form.index) if tiles else k.global_id(0, "row", form.index)
     sizes = {axis: body.params[f"n{axis}"] for axis in range(form.kept)}
-    where = body.coordinates(row, range(form.kept - 1, -1, -1), sizes)
     m, per, parts = (body.params[name] for name in ("m", "per", "s"))
+    if form.teams > 1:
+        row = k.op("udiv", k.global_id(0, "i", form.index), form.team, hint="row")
+    else:
+        row = k.item("group_id", 0, "row", form.index) if tiles else k.global_id(0, "row", form.index)
+    where = body.coordinates(row, range(form.kept - 1, -1, -1), sizes)
+    if form.teams > 1:  # a row that is not there has no elements
+        m = k.op("select", where[0] < sizes[0], m, body.const(0), hint="length")
     steps = _Writer(form, algorithm, body, where).steps()
     if form.one_pass:
         algorithm.write(m, parts, steps)
@@ -161,6 +170,7 @@ class _Writer:
             dtype=form.accumulator,
             index_dtype=form.index,
             team=form.team,
+            teams=form.teams,
             stripes=form.stripes,
             each=form.each,
             turns=form.team.bit_length() - 1,

@@ -1,9 +1,10 @@
 """The tile of a scan: it is read, scanned by a team of work-items, and written.
 
 A tile is some stripes of a block of neighbours for each work-item, so that a team reads and writes whole stretches of
-memory. Each work-item scans its blocks. The team scans the totals of all blocks, in local memory: they are put there in
-their order, each work-item joins some neighbours, and these are scanned by Hillis and Steele's way (Data parallel
-algorithms, 1986). What comes before a block is joined with each of its elements.
+memory. A group has one team, or several of rows that are short. Each work-item scans its blocks. The team scans the
+totals of all blocks, in local memory: they are put there in their order, each work-item joins some neighbours, and
+these are scanned by Hillis and Steele's way (Data parallel algorithms, 1986). What comes before a block is joined with
+each of its elements.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ barrier, hint, local_array, private_array, unrolled = (
 
 class TeamSteps(Protocol):
     """What the scan of a tile by a team is made of: a tile has `stripes` blocks of `each` elements for each work-item,
-    and the team is two to the power of `turns`."""
+    the team is two to the power of `turns`, and a group has so many `teams`."""
 
     @property
     def join(self) -> Any:
@@ -33,6 +34,10 @@ class TeamSteps(Protocol):
     @property
     def team(self) -> int:
         """Work-items."""
+
+    @property
+    def teams(self) -> int:
+        """Teams of a group."""
 
     @property
     def stripes(self) -> int:
@@ -65,17 +70,18 @@ class Steps(NamedTuple):
     dtype: DType
     index_dtype: DType
     team: int
+    teams: int
     stripes: int
     each: int
     turns: int
 
 
-def read_tile(own: Any, tile: Any, lane: Any, length: Any, steps: Steps) -> None:
+def read_tile(own: Any, tile: Any, item: Any, length: Any, steps: Steps) -> None:
     """Reads the blocks of a tile that this work-item has; behind the end of the row, neutral elements."""
-    whole = (tile + steps.team * steps.stripes) * steps.each <= length
+    lane = item if steps.teams == 1 else item % steps.team
     for stripe in hint(range(steps.stripes), unroll=steps.stripes):
         block = tile + (stripe * steps.team + lane)
-        if whole:
+        if (block + 1) * steps.each <= length:
             values = steps.values(block)
             for step in unrolled(range(steps.each)):
                 own[stripe * steps.each + step] = values[step]
@@ -92,15 +98,15 @@ def scan_blocks(own: Any, steps: Steps) -> None:
             own[step] = steps.join(own[step - 1], own[step])
 
 
-def write_tile(own: Any, before: Any, total: Any, tile: Any, lane: Any, length: Any, steps: Steps) -> None:
+def write_tile(own: Any, before: Any, total: Any, tile: Any, item: Any, length: Any, steps: Steps) -> None:
     """Stores the elements of a tile, joined with what comes before each block: a `total`, or local memory."""
-    whole = (tile + steps.team * steps.stripes) * steps.each <= length
+    lane = item if steps.teams == 1 else item % steps.team
     for stripe in hint(range(steps.stripes), unroll=steps.stripes):
         block = tile + (stripe * steps.team + lane)
-        first = total if before is None else before[stripe * steps.team + lane]
+        first = total if before is None else before[first_block(item, steps) + stripe * steps.team]
         for step in hint(range(stripe * steps.each, stripe * steps.each + steps.each), unroll=steps.each):
             own[step] = steps.join(first, own[step])
-        if whole:
+        if (block + 1) * steps.each <= length:
             joined: Any = ()
             for step in unrolled(range(steps.each)):
                 joined = (*joined, own[stripe * steps.each + step])
@@ -111,42 +117,51 @@ def write_tile(own: Any, before: Any, total: Any, tile: Any, lane: Any, length: 
                     steps.store(block * steps.each + step, own[stripe * steps.each + step])
 
 
-def totals_in_order(own: Any, lane: Any, steps: TeamSteps) -> Any:
-    """Local memory with the totals of all blocks of a tile in their order; and these of neighbouring blocks, as many as
-    a work-item has, joined one after the other."""
-    totals = local_array(steps.team * steps.stripes, steps.dtype)
+def totals_in_order(own: Any, item: Any, steps: TeamSteps) -> Any:
+    """Local memory with the totals of all blocks of the tiles of a group in their order; and these of neighbouring
+    blocks, as many as a work-item has, joined one after the other."""
+    totals = local_array(steps.teams * steps.team * steps.stripes, steps.dtype)
+    first = first_block(item, steps)
     for stripe in hint(range(steps.stripes), unroll=steps.stripes):
-        totals[stripe * steps.team + lane] = own[stripe * steps.each + steps.each - 1]
+        totals[first + stripe * steps.team] = own[stripe * steps.each + steps.each - 1]
     barrier()
     taken = private_array(steps.stripes, steps.dtype)
-    taken[0] = totals[lane * steps.stripes]
+    taken[0] = totals[item * steps.stripes]
     for number in hint(range(1, steps.stripes), unroll=steps.stripes):
-        taken[number] = steps.join(taken[number - 1], totals[lane * steps.stripes + number])
+        taken[number] = steps.join(taken[number - 1], totals[item * steps.stripes + number])
     return totals, taken
 
 
-def scanned_by_team(own: Any, total: Any, lane: Any, steps: TeamSteps) -> Any:
-    """Local memory with what comes before each block of a tile, and the total of the tile.
+def first_block(item: Any, steps: TeamSteps) -> Any:
+    """Where in the group's memory the first block of a work-item is; those of the other stripes follow at distances of
+    the team."""
+    return item if steps.teams == 1 else item // steps.team * (steps.team * steps.stripes) + item % steps.team
+
+
+def scanned_by_team(own: Any, total: Any, item: Any, steps: TeamSteps) -> Any:
+    """Local memory with what comes before each block of the tiles of a group, and the total of the team's tile.
 
     Each turn of the team's scan reads a half of the shared memory and writes the other one.
     """
-    totals, taken = totals_in_order(own, lane, steps)
-    shared = local_array((2, steps.team), steps.dtype)
+    totals, taken = totals_in_order(own, item, steps)
+    lane = item if steps.teams == 1 else item % steps.team
+    shared = local_array((2, steps.teams * steps.team), steps.dtype)
     scanned = taken[steps.stripes - 1]
-    shared[0, lane] = scanned
+    shared[0, item] = scanned
     barrier()
     distance = 1
     for turn in hint(range(steps.turns), unroll=steps.turns):
         if lane >= distance:
-            scanned = steps.join(shared[turn & 1, lane - distance], scanned)
-        shared[turn + 1 & 1, lane] = scanned
+            scanned = steps.join(shared[turn & 1, item - distance], scanned)
+        shared[turn + 1 & 1, item] = scanned
         barrier()
         distance = distance * 2
-    before = steps.join(total, shared[steps.turns & 1, lane - 1]) if lane != 0 else total
-    tile_total = shared[steps.turns & 1, steps.team - 1]
-    totals[lane * steps.stripes] = before
+    before = steps.join(total, shared[steps.turns & 1, item - 1]) if lane != 0 else total
+    last = steps.team - 1 if steps.teams == 1 else item // steps.team * steps.team + (steps.team - 1)
+    tile_total = shared[steps.turns & 1, last]
+    totals[item * steps.stripes] = before
     for number in hint(range(1, steps.stripes), unroll=steps.stripes):
-        totals[lane * steps.stripes + number] = steps.join(before, taken[number - 1])
+        totals[item * steps.stripes + number] = steps.join(before, taken[number - 1])
     barrier()
     return totals, tile_total
 
@@ -158,7 +173,8 @@ def joined_by_team(own: Any, lane: Any, steps: TeamSteps) -> Any:
 
 
 def joined_in_a_tree(value: Any, lane: Any, steps: TeamSteps) -> Any:
-    """The values of all work-items of a team, joined two by two: what each of them gets."""
+    """The values of all work-items of a team, which has a group of its own, joined two by two: what each of them
+    gets."""
     shared = local_array(steps.team, steps.dtype)
     shared[lane] = value
     barrier()

@@ -37,11 +37,10 @@ void cumulative_sum(const uint m,
     const uint tile = claimed[0];
     const uint first_block = tile * 1024;
     float own[16];
-    const bool whole = (first_block + 1024) * 4 <= m;
     #pragma unroll 4
     for (int stripe = 0; stripe < 4; ++stripe) {
         const uint block = first_block + (uint)(stripe * 256 + lane);
-        if (whole) {
+        if ((block + 1) * 4 <= m) {
             const float4 a_i = LOAD(float4, a + block * 4);
             const int product_2 = stripe * 4;
             own[product_2] = a_i.s0;
@@ -73,7 +72,7 @@ void cumulative_sum(const uint m,
     }
     #pragma unroll 4
     for (int stripe_2 = 0; stripe_2 < 4; ++stripe_2) {
-        totals[stripe_2 * 256 + lane] = own[stripe_2 * 4 + 4 - 1];
+        totals[lane + stripe_2 * 256] = own[stripe_2 * 4 + 4 - 1];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     float taken[4];
@@ -170,17 +169,17 @@ void cumulative_sum(const uint m,
         for (int step_4 = product_16; step_4 < product_16 + 4; ++step_4) {
             own[step_4] = return_3 + own[step_4];
         }
-        if (whole) {
+        if ((block_1 + 1) * 4 <= m) {
             const float own_value_8 = own[product_16 + 3];
             const float4 joined = (float4)(own[product_16], own[product_16 + 1], own[product_16 + 2], own_value_8);
             STORE(float4, y + block_1 * 4, joined);
         } else {
-            const uint product_17 = block_1 * 4;
+            const uint product_18 = block_1 * 4;
             #pragma unroll 4
             for (int step_5 = 0; step_5 < 4; ++step_5) {
-                const uint sum_36 = product_17 + (uint)step_5;
-                if (sum_36 < m) {
-                    y[sum_36] = own[product_16 + step_5];
+                const uint sum_37 = product_18 + (uint)step_5;
+                if (sum_37 < m) {
+                    y[sum_37] = own[product_16 + step_5];
                 }
             }
         }

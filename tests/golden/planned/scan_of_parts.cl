@@ -26,7 +26,7 @@ void cumulative_sum(const uint m,
     __local float shared[512];
     const uint row = get_group_id(0);
     const int group = get_group_id(1);
-    const int lane = get_local_id(0);
+    const int item = get_local_id(0);
     const uint converted = (uint)group;
     const uint number = row * s + converted;
     f32_0 = 0.0f;
@@ -39,14 +39,13 @@ void cumulative_sum(const uint m,
     const uint product_1 = converted * per;
     const uint sum = product_1 + per;
     f32_0 = return_1;
-    const int product_2 = lane * 4;
-    const bool differs_1 = lane != 0;
+    const int product_2 = item * 4;
+    const bool differs_1 = item != 0;
     for (uint tile = product_1; tile < min(sum, blocks); tile += 1024) {
-        const bool whole = (tile + 1024) * 4 <= m;
         #pragma unroll 4
         for (int stripe = 0; stripe < 4; ++stripe) {
-            const uint block = tile + (uint)(stripe * 256 + lane);
-            if (whole) {
+            const uint block = tile + (uint)(stripe * 256 + item);
+            if ((block + 1) * 4 <= m) {
                 const float4 a_i = LOAD(float4, a + block * 4);
                 const int product_5 = stripe * 4;
                 own[product_5] = a_i.s0;
@@ -79,7 +78,7 @@ void cumulative_sum(const uint m,
         const float kept_1 = f32_0;
         #pragma unroll 4
         for (int stripe_2 = 0; stripe_2 < 4; ++stripe_2) {
-            totals[stripe_2 * 256 + lane] = own[stripe_2 * 4 + 4 - 1];
+            totals[item + stripe_2 * 256] = own[stripe_2 * 4 + 4 - 1];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         float taken[4];
@@ -89,24 +88,24 @@ void cumulative_sum(const uint m,
             taken[number_1] = taken[number_1 - 1] + totals[product_2 + number_1];
         }
         const float scanned = taken[3];
-        shared[lane] = scanned;
+        shared[item] = scanned;
         barrier(CLK_LOCAL_MEM_FENCE);
         f32_1 = scanned;
         int distance_1 = 1;
         #pragma unroll 8
         for (int turn = 0; turn < 8; ++turn) {
-            if (lane >= distance_1) {
-                const float scanned_2 = shared[(turn & 1) * 256 + (lane - distance_1)] + f32_1;
+            if (item >= distance_1) {
+                const float scanned_2 = shared[(turn & 1) * 256 + (item - distance_1)] + f32_1;
                 f32_1 = scanned_2;
             }
-            shared[((turn + 1) & 1) * 256 + lane] = f32_1;
+            shared[((turn + 1) & 1) * 256 + item] = f32_1;
             barrier(CLK_LOCAL_MEM_FENCE);
             const int distance_2 = distance_1 * 2;
             distance_1 = distance_2;
         }
         f32_1 = kept_1;
         if (differs_1) {
-            f32_1 = kept_1 + shared[lane - 1];
+            f32_1 = kept_1 + shared[item - 1];
         }
         const float before = f32_1;
         const float tile_total = shared[255];
@@ -118,7 +117,7 @@ void cumulative_sum(const uint m,
         barrier(CLK_LOCAL_MEM_FENCE);
         #pragma unroll 4
         for (int stripe_3 = 0; stripe_3 < 4; ++stripe_3) {
-            const int sum_20 = stripe_3 * 256 + lane;
+            const int sum_20 = stripe_3 * 256 + item;
             const uint block_1 = tile + (uint)sum_20;
             const float first = totals[sum_20];
             const int product_14 = stripe_3 * 4;
@@ -126,17 +125,17 @@ void cumulative_sum(const uint m,
             for (int step_3 = product_14; step_3 < product_14 + 4; ++step_3) {
                 own[step_3] = first + own[step_3];
             }
-            if (whole) {
+            if ((block_1 + 1) * 4 <= m) {
                 const float own_value_7 = own[product_14 + 3];
                 const float4 joined = (float4)(own[product_14], own[product_14 + 1], own[product_14 + 2], own_value_7);
                 STORE(float4, y + block_1 * 4, joined);
             } else {
-                const uint product_15 = block_1 * 4;
+                const uint product_16 = block_1 * 4;
                 #pragma unroll 4
                 for (int step_4 = 0; step_4 < 4; ++step_4) {
-                    const uint sum_26 = product_15 + (uint)step_4;
-                    if (sum_26 < m) {
-                        y[sum_26] = own[product_14 + step_4];
+                    const uint sum_27 = product_16 + (uint)step_4;
+                    if (sum_27 < m) {
+                        y[sum_27] = own[product_14 + step_4];
                     }
                 }
             }

@@ -26,19 +26,18 @@ void mul_cumulative_sum(const uint n0,
     __local float shared[512];
     const uint row = get_group_id(0);
     const int group = get_group_id(1);
-    const int lane = get_local_id(0);
+    const int item = get_local_id(0);
     float own[16];
     const uint product = (uint)group * per;
     const uint sum = product + per;
     float total = 0.0f;
-    const int product_1 = lane * 4;
-    const bool differs = lane != 0;
+    const int product_1 = item * 4;
+    const bool differs = item != 0;
     for (uint tile = product; tile < min(sum, blocks); tile += 1024) {
-        const bool whole = (tile + 1024) * 4 <= m;
         #pragma unroll 4
         for (int stripe = 0; stripe < 4; ++stripe) {
-            const uint block = tile + (uint)(stripe * 256 + lane);
-            if (whole) {
+            const uint block = tile + (uint)(stripe * 256 + item);
+            if ((block + 1) * 4 <= m) {
                 const float4 a_i = LOAD(float4, a + (row * a_stride0 + block) * 4);
                 const float4 product_4 = a_i * s0;
                 const int product_5 = stripe * 4;
@@ -72,7 +71,7 @@ void mul_cumulative_sum(const uint n0,
         const float kept_1 = total;
         #pragma unroll 4
         for (int stripe_2 = 0; stripe_2 < 4; ++stripe_2) {
-            totals[stripe_2 * 256 + lane] = own[stripe_2 * 4 + 4 - 1];
+            totals[item + stripe_2 * 256] = own[stripe_2 * 4 + 4 - 1];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         float taken[4];
@@ -82,24 +81,24 @@ void mul_cumulative_sum(const uint n0,
             taken[number] = taken[number - 1] + totals[product_1 + number];
         }
         const float scanned = taken[3];
-        shared[lane] = scanned;
+        shared[item] = scanned;
         barrier(CLK_LOCAL_MEM_FENCE);
         f32_0 = scanned;
         int distance_1 = 1;
         #pragma unroll 8
         for (int turn = 0; turn < 8; ++turn) {
-            if (lane >= distance_1) {
-                const float scanned_2 = shared[(turn & 1) * 256 + (lane - distance_1)] + f32_0;
+            if (item >= distance_1) {
+                const float scanned_2 = shared[(turn & 1) * 256 + (item - distance_1)] + f32_0;
                 f32_0 = scanned_2;
             }
-            shared[((turn + 1) & 1) * 256 + lane] = f32_0;
+            shared[((turn + 1) & 1) * 256 + item] = f32_0;
             barrier(CLK_LOCAL_MEM_FENCE);
             const int distance_2 = distance_1 * 2;
             distance_1 = distance_2;
         }
         f32_0 = kept_1;
         if (differs) {
-            f32_0 = kept_1 + shared[lane - 1];
+            f32_0 = kept_1 + shared[item - 1];
         }
         const float before = f32_0;
         const float tile_total = shared[255];
@@ -111,7 +110,7 @@ void mul_cumulative_sum(const uint n0,
         barrier(CLK_LOCAL_MEM_FENCE);
         #pragma unroll 4
         for (int stripe_3 = 0; stripe_3 < 4; ++stripe_3) {
-            const int sum_20 = stripe_3 * 256 + lane;
+            const int sum_20 = stripe_3 * 256 + item;
             const uint block_1 = tile + (uint)sum_20;
             const float first = totals[sum_20];
             const int product_16 = stripe_3 * 4;
@@ -119,17 +118,17 @@ void mul_cumulative_sum(const uint n0,
             for (int step_3 = product_16; step_3 < product_16 + 4; ++step_3) {
                 own[step_3] = first + own[step_3];
             }
-            if (whole) {
+            if ((block_1 + 1) * 4 <= m) {
                 const float own_value_7 = own[product_16 + 3];
                 const float4 joined = (float4)(own[product_16], own[product_16 + 1], own[product_16 + 2], own_value_7);
                 STORE(float4, y + (row * y_stride0 + block_1) * 4, joined);
             } else {
-                const uint product_17 = block_1 * 4;
+                const uint product_18 = block_1 * 4;
                 #pragma unroll 4
                 for (int step_4 = 0; step_4 < 4; ++step_4) {
-                    const uint sum_26 = product_17 + (uint)step_4;
-                    if (sum_26 < m) {
-                        y[row * y_stride0 * 4 + sum_26] = own[product_16 + step_4];
+                    const uint sum_27 = product_18 + (uint)step_4;
+                    if (sum_27 < m) {
+                        y[row * y_stride0 * 4 + sum_27] = own[product_16 + step_4];
                     }
                 }
             }

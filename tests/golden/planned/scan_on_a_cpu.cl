@@ -18,17 +18,16 @@ void cumulative_sum(const uint m,
     __global const float *a = AT(a_buffer, a_offset);
     __global float *y = AT(y_buffer, y_offset);
     const int group = get_group_id(1);
-    const int lane = get_local_id(0);
+    const int item = get_local_id(0);
     float own[16];
     const uint product = (uint)group * per;
     const uint sum = product + per;
     float total = 0.0f;
     for (uint tile = product; tile < min(sum, blocks); ++tile) {
-        const bool whole = (tile + 1) * 16 <= m;
         #pragma unroll 1
         for (int stripe = 0; stripe < 1; ++stripe) {
-            const uint block = tile + (uint)(stripe + lane);
-            if (whole) {
+            const uint block = tile + (uint)(stripe + item);
+            if ((block + 1) * 16 <= m) {
                 const float16 a_i = LOAD(float16, a + block * 16);
                 const int product_2 = stripe * 16;
                 own[product_2] = a_i.s0;
@@ -74,13 +73,13 @@ void cumulative_sum(const uint m,
         const float kept_1 = total;
         #pragma unroll 1
         for (int stripe_2 = 0; stripe_2 < 1; ++stripe_2) {
-            const uint block_1 = tile + (uint)(stripe_2 + lane);
+            const uint block_1 = tile + (uint)(stripe_2 + item);
             const int product_6 = stripe_2 * 16;
             #pragma unroll 16
             for (int step_3 = product_6; step_3 < product_6 + 16; ++step_3) {
                 own[step_3] = kept_1 + own[step_3];
             }
-            if (whole) {
+            if ((block_1 + 1) * 16 <= m) {
                 const float own_value_6 = own[product_6 + 3];
                 const float own_value_7 = own[product_6 + 4];
                 const float own_value_8 = own[product_6 + 5];
@@ -97,12 +96,12 @@ void cumulative_sum(const uint m,
                 const float16 joined = (float16)(own[product_6], own[product_6 + 1], own[product_6 + 2], own_value_6, own_value_7, own_value_8, own_value_9, own_value_10, own_value_11, own_value_12, own_value_13, own_value_14, own_value_15, own_value_16, own_value_17, own_value_18);
                 STORE(float16, y + block_1 * 16, joined);
             } else {
-                const uint product_7 = block_1 * 16;
+                const uint product_8 = block_1 * 16;
                 #pragma unroll 16
                 for (int step_4 = 0; step_4 < 16; ++step_4) {
-                    const uint sum_40 = product_7 + (uint)step_4;
-                    if (sum_40 < m) {
-                        y[sum_40] = own[product_6 + step_4];
+                    const uint sum_41 = product_8 + (uint)step_4;
+                    if (sum_41 < m) {
+                        y[sum_41] = own[product_6 + step_4];
                     }
                 }
             }

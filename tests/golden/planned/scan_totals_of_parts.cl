@@ -20,21 +20,20 @@ void totals(const uint m,
     __local float shared[256];
     const uint row = get_group_id(0);
     const int group = get_group_id(1);
-    const int lane = get_local_id(0);
+    const int item = get_local_id(0);
     const uint converted = (uint)group;
     const uint number = row * s + converted;
     float own[16];
     const uint product_1 = converted * per;
     const uint sum = product_1 + per;
     float total = 0.0f;
-    const int product_2 = lane * 4;
-    const int sum_1 = lane + 1;
+    const int product_2 = item * 4;
+    const int sum_1 = item + 1;
     for (uint tile = product_1; tile < min(sum, blocks); tile += 1024) {
-        const bool whole = (tile + 1024) * 4 <= m;
         #pragma unroll 4
         for (int stripe = 0; stripe < 4; ++stripe) {
-            const uint block = tile + (uint)(stripe * 256 + lane);
-            if (whole) {
+            const uint block = tile + (uint)(stripe * 256 + item);
+            if ((block + 1) * 4 <= m) {
                 const float4 a_i = LOAD(float4, a + block * 4);
                 const int product_5 = stripe * 4;
                 own[product_5] = a_i.s0;
@@ -66,7 +65,7 @@ void totals(const uint m,
         }
         #pragma unroll 4
         for (int stripe_2 = 0; stripe_2 < 4; ++stripe_2) {
-            totals_1[stripe_2 * 256 + lane] = own[stripe_2 * 4 + 4 - 1];
+            totals_1[item + stripe_2 * 256] = own[stripe_2 * 4 + 4 - 1];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         float taken[4];
@@ -75,13 +74,13 @@ void totals(const uint m,
         for (int number_1 = 1; number_1 < 4; ++number_1) {
             taken[number_1] = taken[number_1 - 1] + totals_1[product_2 + number_1];
         }
-        shared[lane] = taken[3];
+        shared[item] = taken[3];
         barrier(CLK_LOCAL_MEM_FENCE);
         int distance_1 = 1;
         #pragma unroll 8
         for (int _ = 0; _ < 8; ++_) {
             if ((sum_1 & (2 * distance_1 - 1)) == 0) {
-                shared[lane] = shared[lane - distance_1] + shared[lane];
+                shared[item] = shared[item - distance_1] + shared[item];
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             const int distance_2 = distance_1 * 2;
@@ -91,7 +90,7 @@ void totals(const uint m,
         const float total_1 = total + return_1;
         total = total_1;
     }
-    if (lane == 0) {
+    if (item == 0) {
         y[number] = total;
     }
 }

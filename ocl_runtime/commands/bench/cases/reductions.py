@@ -116,13 +116,16 @@ CASES = (
         gpu=27,
         operations=1,
     ),
-    Case(
-        "running-sum-rows",
-        "running sum, rows of 16384",
-        lambda xp, x: xp.cumsum(x, axis=1),
-        _in_rows(16384),
-        REAL[:1],
-        slabs=True,
-        operations=1,
+    *(
+        Case(
+            f"running-sum-rows{suffix}",
+            f"running sum, rows of {width}",
+            lambda xp, x: xp.cumsum(x, axis=1),
+            _in_rows(width),
+            REAL[:1],
+            slabs=True,
+            operations=1,
+        )
+        for width, suffix in ((16384, ""), (50, "-50"))
     ),
 )
