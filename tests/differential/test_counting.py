@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -45,8 +47,8 @@ def test_bincounts_are_numpys(runtime: InterpretedRuntime, data: st.DataObject) 
     minlength = data.draw(st.sampled_from([0, 3, 70]))
     with xp.use(runtime):
         x = xp.asarray(np.repeat(host, 2))[::2] if data.draw(st.booleans()) else xp.asarray(host)
-        assert_same(xp.bincount(x, minlength=minlength).numpy(), np.bincount(host, minlength=minlength))
-        signed = host.astype("i8") - 1
+        signed = host.astype("i8") - 1  # NumPy 2.1 counts no uint64
+        assert_same(xp.bincount(x, minlength=minlength).numpy(), np.bincount(signed + 1, minlength=minlength))
         y = xp.astype(x, "i8") - 1
         inside = signed[(signed >= 0) & (signed < 50)]
         assert_same(xp.bincount(y, length=50).numpy(), np.bincount(inside, minlength=50))
@@ -139,8 +141,9 @@ def test_histograms_of_odd_ranges(runtime: InterpretedRuntime, name: str) -> Non
     ],
 )
 def test_edges_are_finite_and_distinct(runtime: InterpretedRuntime, values: np.ndarray, bins: int) -> None:
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match="Too many bins"):
-        np.histogram(values, bins)
+    with np.errstate(all="ignore"), contextlib.suppress(ValueError):  # which NumPy 2.1 does not raise
+        edges = np.histogram_bin_edges(values, bins)
+        assert not (np.isfinite(edges).all() and np.all(edges[1:] > edges[:-1]))
     with xp.use(runtime), pytest.raises(ValueError, match=f"histogram with {bins} bins .* not finite and distinct"):
         xp.histogram(xp.asarray(values), bins)
 
