@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TypedDict
 
 from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Undefined, buffer, walk
 from ocl_ir.guards import example
@@ -24,17 +23,16 @@ from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
-from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output
+from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
 from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
 from ocl_runtime.plan.launch import Launch, Plan
 from ocl_runtime.plan.memory import PlanMemory, storage_of
 from ocl_runtime.plan.planning import Planning
-from ocl_runtime.plan.target import Target
 
 NOTHING_DONATED = Donation((), ())
 
@@ -145,21 +143,13 @@ def _clash(read: Layout, written: Layout) -> bool:
     return (example(read.offset) != example(written.offset) or read != written) and read.overlaps(written)
 
 
-class _Makes(TypedDict):
-    """With what kernels are made."""
-
-    target: Target
-    kernels: KernelCache
-    names: Mapping[Node, str]
-
-
 class _Planner:
     def __init__(
         self, executor: Planning, names: Mapping[Node, str], into: Mapping[Node, Buffer], memory: PlanMemory
     ) -> None:
         self.launches: list[Launch] = []
         self._executor = executor
-        self._makes: _Makes = {"target": executor.target, "kernels": executor.kernels, "names": names}
+        self._how = Lowering(executor.target, executor.kernels, names)
         self._into = into
         self._memory = memory
 
@@ -232,7 +222,7 @@ class _Planner:
             outputs=tuple(outputs),
             apart=apart,
         )
-        self.launches += reduce_launches(reduction, self._executor.allocate, **self._makes, where=where)
+        self.launches += reduce_launches(reduction, self._executor.allocate, self._lowering(where))
 
     def _contracted(self, bundle: Bundle, root: Contract) -> Buffer:
         leaves = (value for value in self._memory.values(bundle) if isinstance(value, Leaf))
@@ -246,7 +236,7 @@ class _Planner:
             dtype=root.dtype,
         )
         allocate = self._executor.allocate
-        self.launches += contract_launches(contraction, target.storage, allocate, **self._makes, where=root.where)
+        self.launches += contract_launches(contraction, target.storage, allocate, self._lowering(root.where))
         return target
 
     def _dense(self, leaf: Leaf) -> Leaf:
@@ -266,7 +256,7 @@ class _Planner:
             accumulator=root.accumulator,
             dtype=root.dtype,
         )
-        self.launches += scan_launches(scanning, target.storage, allocate, **self._makes, where=root.where)
+        self.launches += scan_launches(scanning, target.storage, allocate, self._lowering(root.where))
         return target
 
     def _written(self, bundle: Bundle, group: Group, base: Leaf) -> Buffer:
@@ -302,7 +292,7 @@ class _Planner:
             return Leaf(between, layout, False)
 
         values = apart(self._memory.values(bundle), target.storage, compute)
-        self.launches.append(scatter_launch(values, root.op, group.shape, target, **self._makes, where=root.where))
+        self.launches.append(scatter_launch(values, root.op, group.shape, target, self._lowering(root.where)))
         return target
 
     def _writable(self, root: Node, base: Leaf) -> Buffer:
@@ -315,6 +305,10 @@ class _Planner:
             self._store((made,), target, root.where)
         return target
 
+    def _lowering(self, where: str) -> Lowering:
+        """For what a Python line asks."""
+        return self._how._replace(where=where)
+
     def _copy(self, source: Buffer, target: Buffer, where: str) -> None:
         self._store((Leaf(source, source.layout, False),), target, where)
 
@@ -325,4 +319,4 @@ class _Planner:
     def _elementwise(
         self, values: tuple[Value, ...], shape: Shape, outputs: Sequence[Output], where: str, *, apart: bool
     ) -> None:
-        self.launches.append(elementwise_launch(values, shape, outputs, **self._makes, where=where, apart=apart))
+        self.launches.append(elementwise_launch(values, shape, outputs, self._lowering(where), apart=apart))

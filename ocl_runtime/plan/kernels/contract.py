@@ -12,18 +12,18 @@ The order in which products are added depends on the shapes, the dtype and the t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from ocl_ir.graph.build import Buffer, Node, Storage, buffer
+from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout, collapse
 from ocl_ir.types import DType
 from ocl_runtime.plan.fusion.reduction_order import order, power_of_two
 from ocl_runtime.plan.fusion.values import Fold, Leaf
-from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.contract_kernel import ContractForm, build
 from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype
+from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.launch import Launch
@@ -55,16 +55,13 @@ def contract_launches(
     contraction: Contraction,
     storage: Storage,
     allocate: Callable[[int], Storage],
-    *,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str = "",
+    lowering: Lowering,
 ) -> list[Launch]:
     """One to three launches that multiply into a dense storage; `allocate` gives memory for what lies between.
 
     The leaves are buffers; neither the result nor k is empty.
     """
+    target = lowering.target
     left, right = contraction.left.layout, contraction.right.layout
     *batch, m, k = left.shape
     n = right.shape[-1]
@@ -92,8 +89,9 @@ def contract_launches(
     for axis, length in enumerate(shape):
         parameters.size(f"n{axis}", length)
     leaves = contraction.left, contraction.right
+    names = leaf_names(leaves, lowering.names)
     accesses = []
-    for leaf, name, layout, wide in zip(leaves, leaf_names(leaves, names), layouts[:2], (1, lanes), strict=True):
+    for leaf, name, layout, wide in zip(leaves, names, layouts[:2], (1, lanes), strict=True):
         source = leaf.source
         assert isinstance(source, Buffer)
         lane = layout.ndim - 1 if wide > 1 else None
@@ -117,11 +115,12 @@ def contract_launches(
         index=parameters.index,
         fp16=target.fp16,
     )
-    launch = Launch(kernels.get(form, build), tuple(parameters.args), (groups * items, 1, 1), (items, 1, 1), where)
+    kernel = lowering.kernels.get(form, build)
+    launch = Launch(kernel, tuple(parameters.args), (groups * items, 1, 1), (items, 1, 1), lowering.where)
     if whole_k:
         return [launch]
     joined = _sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
-    more = reduce_launches(joined, allocate, target=target, kernels=kernels, names=names, where=where)
+    more = reduce_launches(joined, allocate, lowering)
     return [launch, *more]
 
 

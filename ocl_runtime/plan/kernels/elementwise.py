@@ -15,10 +15,9 @@ memory busy. What lies along another axis than the results is turned (`transpose
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ocl_ir.graph.build import Node
 from ocl_ir.indices import Shape
 from ocl_ir.kernel.work import length as code_length
 from ocl_ir.layout import Layout, collapse
@@ -27,9 +26,9 @@ from ocl_runtime.plan.fusion.growing import MAX_OPERATIONS, fits
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.fusion.values import Leaf, Operation, Value, dtype_of, laid_out, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
-from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.elementwise_kernel import ElementwiseForm, build, size_name
 from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, all_aligned, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import output_names
 from ocl_runtime.plan.kernels.transpose import transpose_launch, transposition
 from ocl_runtime.plan.kernels.windows import Window, best_axis, steps_apart, wide_windows, windows
@@ -57,11 +56,8 @@ def elementwise_launch(
     values: Sequence[Value],
     shape: Shape,
     outputs: Sequence[Output],
+    lowering: Lowering,
     *,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str = "",
     apart: bool = True,
 ) -> Launch:
     """The launch that writes values at every place of `shape` (which is not empty).
@@ -70,6 +66,7 @@ def elementwise_launch(
 
     Leaves among the values are buffers, iotas and scalars.
     """
+    target, kernels, names, where = lowering
     laid_out_leaves = leaf_layouts(values)
     pointers = len(laid_out_leaves) + len(table_layouts(values)) + len(outputs)
     numbers = sum(isinstance(value, Leaf) for value in values) - len(laid_out_leaves)
@@ -85,10 +82,7 @@ def elementwise_launch(
             shape,
             layouts,
             outputs,
-            target=target,
-            kernels=kernels,
-            names=names,
-            where=where,
+            lowering,
             apart=apart,
         )
     way = _way(values, shape, layouts, outputs, target, crowded=crowded)

@@ -8,18 +8,18 @@ that, which no result depends on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.graph.build import Node, Storage, buffer
+from ocl_ir.graph.build import Storage, buffer
 from ocl_ir.indices import Shape
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout, collapse
 from ocl_runtime.plan.fusion.reduction_order import Order, order, power_of_two, slab
 from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, below, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
-from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import output_names
 from ocl_runtime.plan.kernels.reduce_columns import Columns
 from ocl_runtime.plan.kernels.reduce_held import HeldRows, held
@@ -57,11 +57,7 @@ def row_layout(shape: Shape, axes: Sequence[int], offset: int = 0) -> Layout:
 def reduce_launches(
     reduction: Reduction,
     allocate: Callable[[int], Storage],
-    *,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str = "",
+    lowering: Lowering,
 ) -> list[Launch]:
     """One or two launches that compute the outputs; `allocate` gives memory for what lies between two.
 
@@ -69,9 +65,9 @@ def reduce_launches(
     results are split in parts, no fold depends on another and no output on the reduced axes.
     """
     if reduction.order.parts == 1:
-        return [_launch(reduction, target, kernels, names, where)]
-    first, second = _in_parts(reduction, allocate, target)
-    return [_launch(reduction, target, kernels, names, where) for reduction in (first, second)]
+        return [_launch(reduction, lowering)]
+    first, second = _in_parts(reduction, allocate, lowering.target)
+    return [_launch(reduction, lowering) for reduction in (first, second)]
 
 
 def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: Target) -> tuple[Reduction, Reduction]:
@@ -198,9 +194,8 @@ def _lanes(space: _Space, reduction: Reduction, target: Target) -> tuple[int, in
     return lanes, chains, lanes > 1
 
 
-def _launch(
-    reduction: Reduction, target: Target, kernels: KernelCache, names: Mapping[Node, str], where: str
-) -> Launch:
+def _launch(reduction: Reduction, lowering: Lowering) -> Launch:
+    target, kernels, names, where = lowering
     space, plan = _collapsed(reduction), reduction.order
     lanes, chains, whole = _lanes(space, reduction, target)
     rank, rows, split = len(space.kept), plan.way == "rows", plan.parts > 1

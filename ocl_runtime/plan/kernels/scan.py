@@ -12,19 +12,19 @@ The order in which the kernels join elements depends on the target, the shape, t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.graph.build import Node, ScanOp, Storage, buffer, scalar
+from ocl_ir.graph.build import ScanOp, Storage, buffer, scalar
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout, collapse
 from ocl_ir.types import U64, DType, Pointer
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
-from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.scan_kernel import ScanForm, build
 from ocl_runtime.plan.kernels.scan_one_pass import word_count
 from ocl_runtime.plan.launch import Address, Launch, Sizes
@@ -99,11 +99,7 @@ def scan_launches(
     scanning: Scanning,
     storage: Storage,
     allocate: Callable[[int], Storage],
-    *,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str = "",
+    lowering: Lowering,
 ) -> list[Launch]:
     """One launch that scans into a dense storage, or several; `allocate` gives memory for what lies between them.
 
@@ -112,17 +108,17 @@ def scan_launches(
     length = scanning.shape[scanning.axis]
     rows = math.prod(scanning.shape) // length
     last = math.prod(scanning.shape[scanning.axis + 1 :]) == 1
-    way = tiling(rows, length, last, scanning.accumulator, target)
+    way = tiling(rows, length, last, scanning.accumulator, lowering.target)
 
     def launch(kept_dtype: DType, totals: bool, to: Storage, before: Storage | None) -> Launch:
         made = replace(scanning, dtype=kept_dtype)
-        return _launch(made, to, before, way, totals, target, kernels, names, where)
+        return _launch(made, to, before, way, totals, lowering)
 
     if way.parts == 1:
         return [launch(scanning.dtype, False, storage, None)]
     has_words = scanning.accumulator.size in {4, 8}
-    if rows == 1 and way.team > 1 and has_words and target.group_progress and target.atomics64:
-        return _one_pass(scanning, storage, way, allocate, target, kernels, names, where)
+    if rows == 1 and way.team > 1 and has_words and lowering.target.group_progress and lowering.target.atomics64:
+        return _one_pass(scanning, storage, way, allocate, lowering)
     nbytes = rows * way.parts * scanning.accumulator.size
     totals, before = allocate(nbytes), allocate(nbytes)
     layout = Layout.contiguous((rows, way.parts))
@@ -130,7 +126,7 @@ def scan_launches(
     joined = replace(scanning, values=(leaf,), shape=layout.shape, axis=1, dtype=scanning.accumulator)
     return [
         launch(scanning.accumulator, True, totals, None),
-        *scan_launches(joined, before, allocate, target=target, kernels=kernels, names=names, where=where),
+        *scan_launches(joined, before, allocate, lowering),
         launch(scanning.dtype, False, storage, before),
     ]
 
@@ -140,18 +136,15 @@ def _one_pass(
     storage: Storage,
     way: Tiling,
     allocate: Callable[[int], Storage],
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str,
+    lowering: Lowering,
 ) -> list[Launch]:
     """Two launches: one clears the words in which totals are published, the other scans."""
     count = word_count(way.parts, way.team, scanning.accumulator)
     words, layout = allocate(count * U64.size), Layout.contiguous((count,))
     zero = Leaf(scalar(0, U64, (count,)), layout, False)
     output = Output(0, layout, words, U64)
-    made = _launch(scanning, storage, None, way, False, target, kernels, names, where, words)
-    cleared = elementwise_launch((zero,), (count,), [output], target=target, kernels=kernels, names=names, where=where)
+    made = _launch(scanning, storage, None, way, False, lowering, words)
+    cleared = elementwise_launch((zero,), (count,), [output], lowering)
     return [cleared, made]
 
 
@@ -161,12 +154,10 @@ def _launch(
     before: Storage | None,
     way: Tiling,
     totals: bool,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str,
+    lowering: Lowering,
     words: Storage | None = None,
 ) -> Launch:
+    target, kernels, names, where = lowering
     shape, axis = scanning.shape, scanning.axis
     order = [*(axis_index for axis_index in range(len(shape)) if axis_index != axis), axis]
     layouts = [layout.permute(order) for layout in (*leaf_layouts(scanning.values), Layout.contiguous(shape))]

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.graph.build import Buffer, Node, ScatterOp, Storage
+from ocl_ir.graph.build import Buffer, ScatterOp, Storage
 from ocl_ir.indices import Shape
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
@@ -23,8 +23,8 @@ from ocl_ir.types import U32, DType
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Value, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import accesses
 from ocl_runtime.plan.kernels.body import Body
-from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.form import Access, Parameters, Spec, Term, index_dtype, rounded_up
+from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import kernel_name
 from ocl_runtime.plan.kernels.pack_kernel import PackForm
 from ocl_runtime.plan.kernels.pack_kernel import build as build_pack
@@ -55,22 +55,19 @@ def scatter_launch(
     op: ScatterOp,
     shape: Shape,
     to: Buffer,
-    *,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str = "",
+    lowering: Lowering,
 ) -> Launch:
     """The launch that writes into a buffer for every place of `shape`, which is not empty. The last of the values is
     the operation `scatter`; the others share no memory with the buffer."""
+    target, kernels, names, where = lowering
     *operands, landing = values
     assert isinstance(landing, Operation)
     if op == "pack":
-        return _pack_launch(operands, landing.args, shape, to, target, kernels, names, where)
+        return _pack_launch(operands, landing.args, shape, to, lowering)
     count = math.prod(shape)
-    table = _table(op, count, to, target)
+    table = _table(op, count, to, lowering.target)
     if table is not None:
-        made = _table_launch(operands, landing.args, op, shape, to, table, target, kernels, names, where)
+        made = _table_launch(operands, landing.args, op, shape, to, table, lowering)
         if made is not None:
             return made
     shape, layouts = collapse(shape, leaf_layouts(operands))
@@ -103,12 +100,10 @@ def _pack_launch(
     args: tuple[int, ...],
     shape: Shape,
     to: Buffer,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str,
+    lowering: Lowering,
 ) -> Launch:
     """The launch that packs rows."""
+    target, kernels, names, where = lowering
     value, kept, begin = args
     (rows, width), layouts = shape, leaf_layouts(operands)
     team, stripes, each = (target.group_size, 4, 4) if target.kind == "gpu" else (1, 1, _PACKED_TILE)
@@ -172,12 +167,10 @@ def _table_launch(
     shape: Shape,
     to: Buffer,
     table: _Table,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str,
+    lowering: Lowering,
 ) -> Launch | None:
     """The launch with tables in local memory; None where places have to be counted in 64 bits."""
+    target, kernels, names, where = lowering
     count = math.prod(shape)
     shape, layouts = collapse(shape, leaf_layouts(operands))
     tile = table.team * STRIPES

@@ -9,16 +9,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ocl_ir.graph.build import Buffer, Node
+from ocl_ir.graph.build import Buffer
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, F16, F32, DType
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.fusion.values import Value, laid_out
 from ocl_runtime.plan.kernels.accesses import accesses
-from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.elementwise_kernel import size_name
 from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import output_names
 from ocl_runtime.plan.kernels.transpose_kernel import TransposeForm, build
 from ocl_runtime.plan.launch import Launch, Sizes
@@ -143,14 +143,12 @@ def transpose_launch(
     shape: Shape,
     layouts: Sequence[Layout],
     outputs: Sequence[Output],
+    lowering: Lowering,
     *,
-    target: Target,
-    kernels: KernelCache,
-    names: Mapping[Node, str],
-    where: str,
     apart: bool,
 ) -> Launch:
     """The launch that writes values at every place of `shape`; see `elementwise_launch`."""
+    target, kernels, names, where = lowering
     lane, count = len(shape) - 1, len(layouts) - len(outputs)
     down, along = how.tile or (1, 1)
     units = dict(enumerate(shape))
