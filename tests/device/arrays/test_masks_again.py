@@ -19,14 +19,18 @@ from ocl_runtime.errors import LaunchError, OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same
-from tests.support.wrapped import Wrapped, wrapped
+from tests.support.interrupts import interrupt
+from tests.support.wrapped import Wrapped, eventually, wrapped
 
 RANDOM = np.random.default_rng(0)
 N = 4096
 HOST = RANDOM.random(N, "f4")
+HALF, FEW = HOST < 0.5, HOST < 0.01
 WARM = 20
 """Times after which everything has been kept that will be."""
 LAUNCHES = 3
+PLACES = 60
+"""At which an exception is raised."""
 TOLD = ("enqueue", "launch", "read", "copy", "wait", "write", "fill", "map", "marker", "gate", "buffer", "pinned")
 
 
@@ -62,10 +66,9 @@ def world(device: Device, engine: Engine) -> Iterator[World]:
         yield made
 
 
-@pytest.mark.parametrize(("share", "copies"), [(0.5, 0), (0.01, 1)])
-def test_the_device_is_told_no_more_than_it_has_to_do(world: World, share: float, copies: int) -> None:
+@pytest.mark.parametrize(("mask", "copies"), [(HALF, 0), (FEW, 1)])
+def test_the_device_is_told_no_more_than_it_has_to_do(world: World, mask: np.ndarray[Any, Any], copies: int) -> None:
     """Three kernels, the count, and where little is picked a copy; the host waits once, for the count."""
-    mask = share > HOST
     x, m = ocl.asarray(HOST), ocl.asarray(mask)
     for _ in range(WARM):
         ocl.compute(x[m], *ocl.nonzero(m))
@@ -99,8 +102,8 @@ def test_no_node_is_built_for_what_lies_as_before(world: World, monkeypatch: pyt
 
 
 def test_a_sparse_pick_holds_no_more_than_its_elements(world: World) -> None:
-    x, m = ocl.asarray(HOST), ocl.asarray(HOST < 0.01)
-    count = int((HOST < 0.01).sum())
+    x, m = ocl.asarray(HOST), ocl.asarray(FEW)
+    count = int(FEW.sum())
     for _ in range(WARM):
         picked = x[m]
     pool = world.executor.engine.memory.device_pool
@@ -123,7 +126,7 @@ def test_of_one_array_both(world: World) -> None:
 
 def test_what_is_written_meanwhile(world: World) -> None:
     """A pick has the values of when it was asked for, and later writes, in place, wait for it."""
-    host, mask = HOST.copy(), HOST < 0.5
+    host, mask = HOST.copy(), HALF
     x, m = ocl.asarray(host), ocl.asarray(mask)
     for turn in range(WARM):
         picked = x[m]
@@ -137,14 +140,14 @@ def test_what_is_written_meanwhile(world: World) -> None:
 
 def test_memory_that_is_lent(world: World) -> None:
     """What PyOpenCL is given to do comes before the next pick."""
-    x, m = ocl.asarray(HOST), ocl.asarray(HOST < 0.5)
+    x, m = ocl.asarray(HOST), ocl.asarray(HALF)
     for _ in range(WARM):
-        assert_same(x[m].numpy(), HOST[HOST < 0.5])
+        assert_same(x[m].numpy(), HOST[HALF])
     queue = world.runtime.queue
     lent = x.to_pyopencl(queue)
     for value in (3.0, 4.0):
         lent.fill(value)
-        assert_same(x[m].numpy(), np.full(int((HOST < 0.5).sum()), value, "f4"))
+        assert_same(x[m].numpy(), np.full(int(HALF.sum()), value, "f4"))
 
 
 def test_streams(world: World) -> None:
@@ -161,7 +164,7 @@ def test_streams(world: World) -> None:
 
 def test_where_there_is_no_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it is counted first, and packed into what there is room for."""
-    x, m = ocl.asarray(HOST), ocl.asarray(HOST < 0.5)
+    x, m = ocl.asarray(HOST), ocl.asarray(HALF)
     for _ in range(WARM):
         picked = x[m]
     memory = world.executor.engine.memory
@@ -174,14 +177,14 @@ def test_where_there_is_no_room(world: World, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(memory, "allocate", short)
     picked = x[m]
-    assert_same(picked.numpy(), HOST[HOST < 0.5])
+    assert_same(picked.numpy(), HOST[HALF])
     assert picked._node.storage.nbytes < HOST.nbytes
 
 
 @pytest.mark.parametrize("call", ["enqueue", "read", "copy"])
 def test_what_the_driver_refuses(world: World, call: str) -> None:
     """The error says which line it was, and the next pick is well."""
-    x, m = ocl.asarray(HOST), ocl.asarray(HOST < 0.01)
+    x, m = ocl.asarray(HOST), ocl.asarray(FEW)
     for _ in range(WARM):
         picked = x[m]
 
@@ -195,13 +198,41 @@ def test_what_the_driver_refuses(world: World, call: str) -> None:
     assert "test_masks_again.py" in str(caught.value)
     del driver.instead[call]
     picked = x[m]
-    assert_same(picked.numpy(), HOST[HOST < 0.01])
+    assert_same(picked.numpy(), HOST[FEW])
 
 
 def test_captured_functions_still_refuse(world: World) -> None:
-    x, m = ocl.asarray(HOST), ocl.asarray(HOST < 0.5)
+    x, m = ocl.asarray(HOST), ocl.asarray(HALF)
     for _ in range(WARM):
         _ = x[m]
     captured = ocl.capture(lambda a: a[m])
     with pytest.raises(ocl.Error, match="asks for the number of elements that a mask picks"):
         captured(x)
+
+
+@pytest.mark.timeout(250, method="thread")
+def test_an_exception_anywhere_leaves_every_array_right(world: World) -> None:
+    """What it has interrupted is lost, and nothing else: no memory, and no later pick."""
+    x, m = ocl.asarray(HOST), ocl.asarray(FEW)
+    for _ in range(WARM):
+        picked = x[m]
+    del picked
+    with interrupt(0, "execute", "plan", "arrays") as whole:
+        _ = x[m]
+    assert whole.count > PLACES
+    world.runtime.finish()
+    statistics = world.runtime.statistics
+    live = statistics()["memory"]["live"]
+    for at in range(1, whole.count + 1, whole.count // PLACES):
+        picked = None
+        with interrupt(at, "execute", "plan", "arrays") as injection:
+            picked = x[m]
+        late = ocl.full((N,), 7, dtype=np.float32).compute()  # in what memory there is
+        if picked is not None:
+            assert_same(picked.numpy(), HOST[FEW])
+        assert injection.unraisable == []
+        assert (late.numpy() == 7).all()
+        del picked, late
+        world.runtime.finish()
+        assert eventually(lambda: statistics()["memory"]["live"] == live), injection.came
+    assert_same(x[m].numpy(), HOST[FEW])
