@@ -125,8 +125,12 @@ def note_routine(key: Hashable, routine: Routine, operands: Sequence[Node], exec
     plans = executor.plans
     with executor.registry.lock:
         if plans.routines.is_due(key):
-            structure = Structure(routine(*operands))
-            plans.routines.keep(key, RoutinePlan.of(structure, plans.of(structure), operands))
+            results = routine(*operands)
+            distinct = list(dict.fromkeys(results))
+            structure = Structure(distinct)
+            roots = [structure.roots[distinct.index(result)] for result in results]
+            del results, distinct  # what only the structure holds nobody else needs
+            plans.routines.keep(key, RoutinePlan.of(structure, plans.of(structure), operands, roots))
 
 
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:

@@ -47,7 +47,7 @@ def key_of(routine: Routine, operands: Sequence[Node]) -> Hashable | None:
     key: list[Hashable] = [routine]
     memory: list[Any] = []
     for operand in operands:
-        if type(operand) is Buffer and operand.storage is not None:
+        if type(operand) is Buffer:
             memory.append(operand.storage)
             key += operand.dtype, operand.layout, memory.index(operand.storage)
         elif type(operand) is Iota:
@@ -66,27 +66,25 @@ class RoutinePlan(NamedTuple):
     leaves: Sequence[int]
     """The operand that each of the plan's first storages belongs to."""
     numbers: dict[str, Any]
-    results: Sequence[tuple[int, DType, Layout]]
-    """Of each, the number of its storage and how it lies there."""
+    results: Sequence[tuple[int | None, DType, Layout]]
+    """Of each, the number of its storage, if it has elements, and how it lies there."""
 
     @classmethod
-    def of(cls, structure: Structure, kept: KeptPlans, operands: Sequence[Node]) -> RoutinePlan | None:
-        """The plan that a structure over operands has been evaluated by; None where there is something special about
-        it."""
+    def of(
+        cls, structure: Structure, kept: KeptPlans, operands: Sequence[Node], roots: Sequence[int]
+    ) -> RoutinePlan | None:
+        """The plan that a structure over operands has been evaluated by, whose results are these roots of it; None
+        where there is something special about it."""
         template = kept.fitting(structure.sizes, kept.donation(structure))
         if template is None or template.donated or template.taken:
             return None
         sized = template.sized(structure)
         lies = {index: (slot, dtype, layout) for index, slot, dtype, layout in sized.computed}
-        first, results = len(structure.storages), []
-        for root in structure.roots:
-            slot, dtype, layout = lies.get(root, (None, None, None))
-            if slot is None or dtype is None or layout is None or slot < first:
-                return None
-            results.append((slot, dtype, layout))
-        if sized.ready is None or sized.pieces:
+        results = [lies[root] for root in roots if root in lies]
+        are_new = all(slot is None or slot >= len(structure.storages) for slot, _, _ in results)
+        if sized.ready is None or sized.pieces or not are_new or len(results) < len(roots):
             return None
-        memory = [getattr(operand, "storage", None) for operand in operands]
+        memory = [operand.storage if type(operand) is Buffer else operand for operand in operands]
         leaves = [memory.index(storage) for storage in structure.storages]
         numbers = {name: passed_number(structure.scalars[index], dtype) for name, index, dtype in template.numbers}
         return cls(kept, template, sized, leaves, numbers, results)
@@ -97,11 +95,19 @@ class RoutinePlan(NamedTuple):
         sized, memory = self.sized, executor.device_memory
         stream, allocate = memory.stream(), memory.allocate
         storages = [operands[number].storage for number in self.leaves]
-        storages += [allocate(nbytes, line, stream, wait=False) for nbytes, _ in sized.memory]
+        # The last first: results mostly go in their order, and then each finds its memory again.
+        made = [allocate(nbytes, line, stream, wait=False) for nbytes, _ in reversed(sized.memory)]
+        storages += reversed(made)
+        del made
         parts = [None if slot is None else (storages[slot], 0) for slot in self.template.slots]
         parts.append((allocate(sized.arena, line, stream, wait=False), 0) if sized.arena else None)
         executor.give(sized.ready, parts, [line] * len(sized.askers), self.numbers, stream)
-        return tuple([buffer(storages[slot], dtype, layout, line) for slot, dtype, layout in self.results])
+        return tuple(
+            [
+                buffer(None if slot is None else storages[slot], dtype, layout, line)
+                for slot, dtype, layout in self.results
+            ]
+        )
 
 
 class Known:

@@ -81,23 +81,25 @@ def test_the_device_is_told_no_more_than_it_has_to_do(world: World, mask: np.nda
         assert_same(picked.numpy(), host)
 
 
-def test_no_node_is_built_for_what_lies_as_before(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [500, N, 4 * N, 2 * N + 77])
+def test_no_node_is_built_for_what_lies_as_before(world: World, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Within a row, one row, several, and with a shorter one behind them."""
     built: list[tuple[int, ...]] = []
     rows = masks.rows
     monkeypatch.setattr(masks, "rows", lambda mask: built.append(mask.shape) or rows(mask))
     plans, registry = world.executor.plans, world.executor.registry
     for turn in range(WARM):
-        host, mask = RANDOM.random(N, "f4"), RANDOM.random(N) < turn / WARM  # other memory and counts each time
+        host, mask = RANDOM.random(size, "f4"), RANDOM.random(size) < turn / WARM  # other memory and counts each time
         x, m = ocl.asarray(host), ocl.asarray(mask)
         if turn == WARM - 1:
             built.clear()
             evaluations, statistics = registry.evaluations, plans.statistics
         assert_same(x[m].numpy(), host[mask])
     assert not built
-    assert registry.evaluations == evaluations + 1
-    assert plans.statistics == replace(statistics, hits=statistics.hits + 1)
-    assert_same(x[m[: N // 2].tolist() + [False] * (N // 2)].numpy(), host[: N // 2][mask[: N // 2]])
-    assert_same(x[: N // 2][m[N // 2 :]].numpy(), host[: N // 2][mask[N // 2 :]])  # which lies elsewhere
+    assert registry.evaluations == evaluations + 2
+    assert plans.statistics == replace(statistics, hits=statistics.hits + 2)
+    half = size // 2
+    assert_same(x[:half][m[-half:]].numpy(), host[:half][mask[-half:]])  # which lies elsewhere
     assert built
 
 

@@ -58,7 +58,6 @@ def test_what_says_something() -> None:
 def test_an_expression_goes_by_its_nodes() -> None:
     negative = graph.elementwise("neg", _buffer())
     assert key_of(_first, (_buffer(BOOL), negative)) is None
-    assert key_of(_first, (graph.buffer(None, F32, Layout.contiguous((0,)), "here"),)) is None
 
 
 def test_what_comes_again_is_kept_and_the_oldest_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
