@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same
 from tests.support.interrupts import interrupt
-from tests.support.wrapped import Wrapped, eventually, wrapped
+from tests.support.wrapped import PATIENCE, Wrapped, eventually, wrapped
 
 RANDOM = np.random.default_rng(0)
 N = 4096
@@ -79,6 +80,36 @@ def test_the_device_is_told_no_more_than_it_has_to_do(world: World, mask: np.nda
             picked.compute()
         assert calls == expected
         assert_same(picked.numpy(), host)
+
+
+@pytest.mark.parametrize("mask", [HALF, FEW])
+def test_the_count_comes_while_the_device_packs(world: World, mask: np.ndarray[Any, Any]) -> None:
+    """What packs is held until the pick is there, with its shape."""
+    x, m = ocl.asarray(HOST), ocl.asarray(mask)
+    for _ in range(WARM):
+        picked = x[m]
+    gate = cl.UserEvent(world.executor.engine.opencl.context)
+    late = threading.Timer(PATIENCE, gate.set_status, [0])
+
+    held: list[str] = []
+
+    def hold(enqueue: Any, queue: Any, kernel: Any, *sizes: Any) -> Any:
+        *rest, waits = sizes
+        if "pack" not in kernel.function_name:
+            return enqueue(queue, kernel, *sizes)
+        held.append(kernel.function_name)
+        return enqueue(queue, kernel, *rest, [*(waits or ()), gate])
+
+    world.driver.instead["enqueue"] = hold
+    late.start()
+    picked = x[m]
+    assert late.is_alive()
+    assert len(held) == 1
+    late.cancel()
+    assert picked.shape == HOST[mask].shape
+    del world.driver.instead["enqueue"]
+    gate.set_status(0)
+    assert_same(picked.numpy(), HOST[mask])
 
 
 @pytest.mark.parametrize("size", [500, N, 4 * N, 2 * N + 77])
