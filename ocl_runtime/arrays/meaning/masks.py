@@ -132,15 +132,11 @@ def _counted(mask: Node) -> tuple[Node, ...]:
     return cut.counts, cut.upto, cut.total
 
 
-def _packed_for_all(mask: Node, value: Node, counts: Node, upto: Node) -> tuple[Node, ...]:
-    """The elements of a node with one axis where a mask holds, which has been counted; in memory for all of them."""
-    return (rows(mask)._replace(counts=counts, upto=upto).packed(value, mask.size),)
-
-
 def _counted_and_packed(mask: Node, value: Node) -> tuple[Node, ...]:
-    """The same for a mask that has not, and how many it holds for in all."""
-    counts, upto, total = _counted(mask)
-    return (*_packed_for_all(mask, value, counts, upto), total)
+    """How many a mask holds for in all, and the elements of a node with one axis where it does, in memory for as many
+    as it has. The count comes first, so that who reads it does not wait for the packing."""
+    cut = rows(mask)
+    return cut.total, cut.packed(value, mask.size)
 
 
 def _packed(mask: Node, value: Node, counting: Counting) -> Node:
@@ -148,26 +144,13 @@ def _packed(mask: Node, value: Node, counting: Counting) -> Node:
     if mask.size:
         if counting.ahead:
             with suppress(OutOfMemoryError):  # as many elements as the mask holds for may still fit
-                return _packed_ahead(mask, value, counting)
+                total, packed = counting.evaluated(_counted_and_packed, (mask, value))
+                return _first(packed, counting.only(total), counting)
         counts, upto, total = counting.evaluated(_counted, (mask,))
         count = counting.only(total)
         if count:
             return rows(mask)._replace(counts=counts, upto=upto).packed(value, count)
     return graph.scalar(0, value.dtype, (0,))
-
-
-def _packed_ahead(mask: Node, value: Node, counting: Counting) -> Node:
-    """The same, packed before the count is known.
-
-    A mask in memory is counted by a program of its own: so the count comes while the device packs, and the copy of a
-    sparse result is given before it has. An expression would be computed and kept for the second program.
-    """
-    if type(mask) is Buffer:
-        counts, upto, total = counting.evaluated(_counted, (mask,))
-        (whole,) = counting.evaluated(_packed_for_all, (mask, value, counts, upto))
-    else:
-        whole, total = counting.evaluated(_counted_and_packed, (mask, value))
-    return _first(whole, counting.only(total), counting)
 
 
 def _first(whole: Buffer, count: int, counting: Counting) -> Node:

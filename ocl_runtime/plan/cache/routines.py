@@ -95,10 +95,7 @@ class RoutinePlan(NamedTuple):
         sized, memory = self.sized, executor.device_memory
         stream, allocate = memory.stream(), memory.allocate
         storages = [operands[number].storage for number in self.leaves]
-        # The last first: results mostly go in their order, and then each finds its memory again.
-        made = [allocate(nbytes, line, stream, wait=False) for nbytes, _ in reversed(sized.memory)]
-        storages += reversed(made)
-        del made
+        storages += [allocate(nbytes, line, stream, wait=False) for nbytes, _ in sized.memory]
         parts = [None if slot is None else (storages[slot], 0) for slot in self.template.slots]
         parts.append((allocate(sized.arena, line, stream, wait=False), 0) if sized.arena else None)
         executor.give(sized.ready, parts, [line] * len(sized.askers), self.numbers, stream)
