@@ -183,6 +183,10 @@ class DeviceExecutor:
             raise without_memory()
         return self.engine.download(storage, dtype.numpy, count, start, where, out)
 
+    def copy(self, storage: Storage, dtype: DType, start: int, count: int, where: Where = "") -> Storage:
+        """New memory with elements of other memory, which the device copies."""
+        return self.engine.copy(storage, dtype.numpy, count, start, where)
+
     def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:
         """Elements in place, to be read only, where the device shares the host's memory."""
         trace = tracer.get()

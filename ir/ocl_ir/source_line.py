@@ -28,15 +28,19 @@ class Line:
     it, so they are compared by identity. (One call may be two places: where CPython specialises it.)
     """
 
-    __slots__ = ("__weakref__", "at", "code")
+    __slots__ = ("__weakref__", "_text", "at", "code")
 
     def __init__(self, code: CodeType, at: int) -> None:
         self.code = code
         self.at = at
+        self._text = ""
 
     def __str__(self) -> str:
-        line = next((line for low, high, line in self.code.co_lines() if low <= self.at < high), None)
-        return f"{self.code.co_filename}:{self.code.co_firstlineno if line is None else line}"
+        text = self._text
+        if not text:  # whoever measures asks for it with every command
+            line = next((line for low, high, line in self.code.co_lines() if low <= self.at < high), None)
+            text = self._text = f"{self.code.co_filename}:{self.code.co_firstlineno if line is None else line}"
+        return text
 
     @property
     def function(self) -> str:

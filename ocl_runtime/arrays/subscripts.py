@@ -10,10 +10,12 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.nodes import AnyNode
 from ocl_ir.guards import Number
 from ocl_ir.indices import Shape, parse_index
+from ocl_ir.layout import Layout
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays.core import ArrayCore, compute_together
@@ -23,9 +25,12 @@ from ocl_runtime.arrays.meaning.indexing import is_array, part_of, picked, rows_
 from ocl_runtime.arrays.meaning.masks import PICKED, Counting, check, coordinates, selected, spread
 from ocl_runtime.arrays.meaning.writing import fitted, where_mask
 from ocl_runtime.arrays.operands import operands_of, uploaded, written_operand
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import RankError, ShapeError
+from ocl_runtime.plan.cache.routines import Routine, key_of
 from ocl_runtime.plan.donation import used_outside
-from ocl_runtime.plan.tracing import Question, asking
+from ocl_runtime.plan.evaluate import evaluate_routine, note_routine
+from ocl_runtime.plan.tracing import Question, asking, tracer
 
 _VIEWING = frozenset({slice, EllipsisType, type(None)})
 """What in an index makes the result a view where the rest are integers."""
@@ -49,9 +54,12 @@ class Subscripts(ArrayCore):
         """
         shape = self._shape
         if type(key) is type(self):
-            if key._executor is self._executor and self._is_of_rows(key, shape):
+            if key._executor is self._executor:
                 line = caller(2)
-                return self._new(rows_at(self._node_at(line), key._node_at(line), self._note_indices, line))
+                if self._is_of_rows(key, shape):
+                    return self._new(rows_at(self._node_at(line), key._node_at(line), self._note_indices, line))
+                if key._dtype is BOOL and key._shape == shape and shape:
+                    return self._new(selected(self._node_at(line), key._node_at(line), self._counting()))
         elif (step := known_index(shape, key)) is not None:
             if step.region is not None and not step.region.shape:  # an integer for each axis
                 return self._element(read(self._node, step))
@@ -203,17 +211,36 @@ class Subscripts(ArrayCore):
         return self._uploaded(part) if isinstance(part, np.ndarray) else cast("Node", part)
 
     def _counting(self, asked: Question = PICKED) -> Counting:
-        return Counting(self._computed_nodes, partial(self._only, asked), self._executor.target.kind == "gpu")
+        ahead = self._executor.target.kind == "gpu"
+        return Counting(self._evaluated, partial(self._only, asked), self._copied_start, ahead)
 
-    def _computed_nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        arrays = [self._new(node) for node in nodes]
+    def _evaluated(self, routine: Routine, operands: tuple[Node, ...]) -> tuple[Buffer, ...]:
+        """What a routine gives of operands, computed."""
+        executor, key = base_executor(self._executor), None
+        if tracer.get() is None and not executor.is_watched:
+            key = key_of(routine, operands)
+        if key is not None:
+            results = evaluate_routine(key, operands, executor, caller())
+            if results is not None:
+                return results
+        arrays = [self._new(node) for node in routine(*operands)]
         compute_together(arrays)
-        return tuple(array._node for array in arrays)
+        if key is not None:
+            note_routine(key, routine, operands, executor)
+        return tuple([cast("Buffer", array._node) for array in arrays])
 
-    def _only(self, asked: Question, node: Node) -> int:
-        only: Any = self._new(node)[0]
+    def _only(self, asked: Question, result: Buffer) -> int:
+        """Waits for the only element of a result."""
+        self._report_indices()
+        start, line = result.layout.offset, caller()
         with asking(asked):
-            return int(only)
+            return int(self._executor.download(result.storage, result.dtype, start, 1, line).result()[0])
+
+    def _copied_start(self, result: Buffer, count: int) -> Node:
+        """The first elements of a result with one axis, in memory of their own."""
+        line = caller()
+        storage = self._executor.copy(result.storage, result.dtype, result.layout.offset, count, line)
+        return graph.buffer(storage, result.dtype, Layout.contiguous((count,)), line)
 
 
 def _axes(part: object) -> int:

@@ -116,6 +116,10 @@ class Planner:
         """Nothing is there to be read."""
         raise Error("the expression asks for a value while it is only planned", remedy="leave out bool(), int(), …")
 
+    def copy(self, storage: object, dtype: DType, start: int, count: int, where: Where = "") -> object:
+        """A storage that holds nothing."""
+        return object()
+
     def view(self, storage: object, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:
         """Nothing is there to be read."""
         return None

@@ -151,6 +151,19 @@ class Driver(Protocol):
     ) -> Event:
         """Repeats a pattern."""
 
+    def copy(
+        self,
+        queue: Queue,
+        source: Buffer,
+        at: int,
+        target: Buffer,
+        target_at: int,
+        nbytes: int,
+        waits: list[Event] | None,
+        touched: Touches,
+    ) -> Event:
+        """Copies bytes from one buffer to another."""
+
     def enqueue(
         self,
         queue: Queue,
@@ -326,6 +339,21 @@ class OpenCL:
         """A fill of OpenCL 1.2."""
         return cl.enqueue_fill_buffer(queue, buffer, np.asarray(pattern), at, nbytes, waits)
 
+    def copy(
+        self,
+        queue: Queue,
+        source: Buffer,
+        at: int,
+        target: Buffer,
+        target_at: int,
+        nbytes: int,
+        waits: list[Event] | None,
+        touched: Touches,
+    ) -> Event:
+        """On the device, without the host's memory."""
+        enqueue = cl._cl._enqueue_copy_buffer
+        return enqueue(queue, source, target, nbytes, src_offset=at, dst_offset=target_at, wait_for=waits)
+
     def marker(self, queue: Queue, waits: list[Event] | None) -> Event:
         """A marker of OpenCL 1.2."""
         return cl.enqueue_marker(queue, waits)
@@ -348,7 +376,8 @@ class OpenCL:
 
     def times(self, event: Event) -> tuple[int, int]:
         """Where queues measure them."""
-        return event.profile.start, event.profile.end
+        info, get = cl.profiling_info, event.get_profiling_info  # `event.profile` takes seven times as long
+        return get(info.START), get(info.END)
 
     def wait(self, event: Event) -> None:
         """Other Python threads go on meanwhile."""

@@ -156,6 +156,11 @@ class Engine:
             self.refuse()
         return self.transfers.download(from_, dtype, count, offset, where, out)
 
+    def copy(self, from_: Storage, dtype: np.dtype[Any], count: int, offset: int = 0, where: Where = "") -> Storage:
+        """New memory with `count` elements from element `offset` on, which the device copies."""
+        self.check_process()
+        return self.transfers.copy(from_, offset * dtype.itemsize, count * dtype.itemsize, where)
+
     def view(
         self, of: Storage, dtype: np.dtype[Any], count: int, offset: int = 0, where: str = ""
     ) -> np.ndarray[Any, Any] | None:

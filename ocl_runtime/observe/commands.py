@@ -247,6 +247,25 @@ class Recording:
         moved = Access(self._buffer(buffer), at, at + nbytes, WRITE, None)
         return self._recorded("fill", queue, waits, touched, moved, enqueue)
 
+    def copy(
+        self,
+        queue: Queue,
+        source: Buffer,
+        at: int,
+        target: Buffer,
+        target_at: int,
+        nbytes: int,
+        waits: list[Event] | None,
+        touched: Touches,
+    ) -> Event:
+        """Passed on and written down."""
+
+        def enqueue() -> Event:
+            return self.driver.copy(queue, source, at, target, target_at, nbytes, waits, touched)
+
+        moved = Access(self._buffer(target), target_at, target_at + nbytes, WRITE, None)
+        return self._recorded("copy", queue, waits, touched, moved, enqueue)
+
     def map(
         self, queue: Queue, buffer: Buffer, at: int, nbytes: int, waits: list[Event] | None, touched: Touches
     ) -> tuple[Event, Bytes]:

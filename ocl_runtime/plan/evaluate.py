@@ -7,14 +7,16 @@ commands use still, is done before it is taken (`Missing`), so that no thread wa
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, NamedTuple
 
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import forward, turned_back
+from ocl_ir.source_line import Where
 from ocl_runtime.errors import NoRoomYetError, OutOfMemoryError
+from ocl_runtime.plan.cache.routines import Routine, RoutinePlan
 from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
 from ocl_runtime.plan.registry import Cell
@@ -91,6 +93,44 @@ def _repeated(
             if known.misses > _MOST_MISSES:
                 known.evaluate, known.count, known.misses = None, 0, 0  # it may be worth another one later
     return None
+
+
+def evaluate_routine(
+    key: Hashable, operands: Sequence[Node], executor: Executor, line: Where
+) -> tuple[Buffer, ...] | None:
+    """What a routine gives of operands, by the key that it has with them (`key_of`), for a Python line; None, and
+    nothing has changed, where no plan for that is kept, or its memory has to be waited for. Not while a function is
+    captured."""
+    registry, routines = executor.registry, executor.plans.routines
+    with registry.lock:
+        plan = routines.plan(key)
+        if plan is None:
+            return None
+        evaluating = registry.evaluating
+        before = evaluating.holder
+        try:
+            evaluating.holder = get_ident()
+            results = plan.evaluate(operands, executor, line)
+        except (OutOfMemoryError, NoRoomYetError):
+            return None
+        finally:
+            evaluating.holder = before
+        registry.evaluations += 1
+        routines.hits += 1
+        return results
+
+
+def note_routine(key: Hashable, routine: Routine, operands: Sequence[Node], executor: Executor) -> None:
+    """A routine has been evaluated over operands by its nodes."""
+    plans = executor.plans
+    with executor.registry.lock:
+        if plans.routines.is_due(key):
+            results = routine(*operands)
+            distinct = list(dict.fromkeys(results))
+            structure = Structure(distinct)
+            roots = [structure.roots[distinct.index(result)] for result in results]
+            del results, distinct  # what only the structure holds nobody else needs
+            plans.routines.keep(key, RoutinePlan.of(structure, plans.of(structure), operands, roots))
 
 
 def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool) -> Missing | None:

@@ -126,6 +126,10 @@ class Executor(Protocol):
         """Elements `start … start + count`, on their way once all work on them is done: to a new 1-D array of
         `dtype.numpy`, or to a contiguous `out` of that dtype and size."""
 
+    def copy(self, storage: Storage, dtype: DType, start: int, count: int, where: Where = "") -> Storage:
+        """New memory with elements `start … start + count`, which the device copies. Not while a function is captured.
+        Raises `OutOfMemoryError`."""
+
     def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> NDArray[Any] | None:
         """Elements in place, to be read only, once all work on them is done; None where the host cannot reach them."""
 

@@ -109,6 +109,11 @@ class InterpretedRuntime:
         out.reshape(-1)[:] = elements
         return Came(out)
 
+    def copy(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> Storage:
+        made = self.allocate(count * dtype.size, where)
+        made.bytes[:] = storage.bytes[start * dtype.size : (start + count) * dtype.size]
+        return made
+
     def view(self, storage: Storage, dtype: DType, start: int, count: int, where: str = "") -> np.ndarray | None:
         return None
 

@@ -219,6 +219,22 @@ class Simulated:
 
         return self._enqueue("fill", queue, run, waits, [buffer])
 
+    def copy(
+        self,
+        queue: Queue,
+        source: Buffer,
+        at: int,
+        target: Buffer,
+        target_at: int,
+        nbytes: int,
+        waits: list[Command] | None,
+        touched: Sequence[Touch],
+    ) -> Command:
+        def run() -> None:
+            target.bytes[target_at : target_at + nbytes] = source.bytes[at : at + nbytes]
+
+        return self._enqueue("copy", queue, run, waits, [source, target])
+
     def marker(self, queue: Queue, waits: list[Command] | None) -> Command:
         return self._enqueue("marker", queue, lambda: None, waits, [])
 

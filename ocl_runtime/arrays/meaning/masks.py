@@ -16,13 +16,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Node
+from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.guards import plain
 from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import I32, I64, U32, U64, DType
 from ocl_runtime.errors import IndexingError, OutOfMemoryError
+from ocl_runtime.plan.cache.routines import Routine
 from ocl_runtime.plan.tracing import Question
 
 KEEP_SHAPE = "keep the shape: where(mask, x, 0) has 0 for each element that is not picked"
@@ -32,9 +33,12 @@ PICKED = Question("the number of elements that a mask picks", KEEP_SHAPE)
 class Counting(NamedTuple):
     """How the count of what a mask holds for is found."""
 
-    compute: Callable[[tuple[Node, ...]], tuple[Node, ...]]
-    only: Callable[[Node], int]
-    """Waits for the only element of a node."""
+    evaluated: Callable[[Routine, tuple[Node, ...]], tuple[Buffer, ...]]
+    """What a routine gives of operands, computed."""
+    only: Callable[[Buffer], int]
+    """Waits for the only element of a result."""
+    copied: Callable[[Buffer, int], Node]
+    """The first elements of a result with one axis, in memory of their own."""
     ahead: bool
     """Whether to pack before the count is known."""
 
@@ -62,26 +66,30 @@ class Rows(NamedTuple):
     """A mask cut into rows, so that what it holds for is counted for each row and not for each place.
 
     `whole` are its whole rows, `counts` has how many hold within each of them, and `upto` how many up to its end.
-    `rest` is the row behind them, which is shorter and may have no places, and `total` how many hold in all.
+    `rest` is the row behind them, which is shorter, if there is one, and `total` how many hold in all.
     """
 
     whole: Node
     counts: Node
     upto: Node
-    rest: Node
+    rest: Node | None
     total: Node
 
     def packed(self, value: Node, count: int) -> Node:
         """The elements of a node with one axis for which the mask holds, of which there are no more than a count."""
         packed, start = graph.undefined(value.dtype, (count,)), self.whole.size
-        begins = graph.elementwise("sub", self.upto, self.counts), _behind(self.upto)
-        parts = _part(value, 0, start), _part(value, start, self.rest.size)
-        for kept, begin, part in zip((self.whole, self.rest), begins, parts, strict=True):
-            if kept.size:
-                column = begin if begin.size == 1 else graph.reshape(begin, (begin.size, 1))
-                index = graph.expand(column, kept.shape)
-                packed = graph.scatter("pack", packed, graph.reshape(part, kept.shape), kept, [index])
+        if start:
+            begin = graph.reshape(graph.elementwise("sub", self.upto, self.counts), (self.upto.size, 1))
+            packed = _pack(packed, _part(value, 0, start), self.whole, begin)
+        if self.rest is not None:
+            packed = _pack(packed, _part(value, start, self.rest.size), self.rest, _behind(self.upto))
         return packed
+
+
+def _pack(packed: Node, value: Node, kept: Node, begin: Node) -> Node:
+    """What rows keep of a value, written from where each row begins on."""
+    index = graph.expand(begin, kept.shape)
+    return graph.scatter("pack", packed, graph.reshape(value, kept.shape), kept, [index])
 
 
 def _places_dtype(mask: Node) -> DType:
@@ -109,36 +117,47 @@ def rows(mask: Node) -> Rows:
     row = _row_length(plain(size))
     length = size % row
     whole = graph.reshape(_part(flat, 0, size - length), (size // row, row))
-    rest = graph.reshape(_part(flat, size - length, length), (1, length))
     counts = graph.reduce("sum", whole, (1,), dtype)
     upto = graph.scan("sum", counts, 0, dtype)
-    total = _behind(upto)
+    rest, total = None, _behind(upto)
     if length:
+        rest = graph.reshape(_part(flat, size - length, length), (1, length))
         total = graph.elementwise("add", graph.reduce("sum", rest, (1,), dtype), total)
     return Rows(whole, counts, upto, rest, total)
+
+
+def _counted(mask: Node) -> tuple[Node, ...]:
+    """How many hold within each whole row of a mask, up to its end, and in all."""
+    cut = rows(mask)
+    return cut.counts, cut.upto, cut.total
+
+
+def _counted_and_packed(mask: Node, value: Node) -> tuple[Node, ...]:
+    """How many a mask holds for in all, and the elements of a node with one axis where it does, in memory for as many
+    as it has. The count comes first, so that who reads it does not wait for the packing."""
+    cut = rows(mask)
+    return cut.total, cut.packed(value, mask.size)
 
 
 def _packed(mask: Node, value: Node, counting: Counting) -> Node:
     """The elements of a node with one axis where a mask holds."""
     if mask.size:
-        cut = rows(mask)
         if counting.ahead:
             with suppress(OutOfMemoryError):  # as many elements as the mask holds for may still fit
-                packed, last = counting.compute((cut.packed(value, mask.size), cut.total))
-                return _first(packed, counting.only(last), counting)
-        counts, upto, last = counting.compute((cut.counts, cut.upto, cut.total))
-        count = counting.only(last)
+                total, packed = counting.evaluated(_counted_and_packed, (mask, value))
+                return _first(packed, counting.only(total), counting)
+        counts, upto, total = counting.evaluated(_counted, (mask,))
+        count = counting.only(total)
         if count:
-            return cut._replace(counts=counts, upto=upto).packed(value, count)
+            return rows(mask)._replace(counts=counts, upto=upto).packed(value, count)
     return graph.scalar(0, value.dtype, (0,))
 
 
-def _first(whole: Node, count: int, counting: Counting) -> Node:
+def _first(whole: Buffer, count: int, counting: Counting) -> Node:
     """The first elements of a node with one axis; not in its memory if that is more than `_ROOM` times as large."""
     if not count:
         return graph.scalar(0, whole.dtype, (0,))
-    part = _part(whole, 0, count)
-    return part if _ROOM * count >= whole.size else counting.compute((graph.elementwise("copy", part),))[0]
+    return _part(whole, 0, count) if _ROOM * count >= whole.size else counting.copied(whole, count)
 
 
 def coordinates(mask: Node, counting: Counting, dtype: DType | None = None) -> list[Node]:

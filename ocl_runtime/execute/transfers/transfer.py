@@ -1,4 +1,4 @@
-"""Host to device and back, without holding up the calling thread.
+"""Host to device, back, and from memory of the device to other memory there, without holding up the calling thread.
 
 What a device can copy by itself is one command: pinned arrays, and everything where it shares the host's memory. Small
 pieces of ordinary memory go through a block of pinned memory, large ones through several (`staging.py`).
@@ -26,6 +26,7 @@ from ocl_runtime.errors import DTypeError, LaunchError, ShapeError
 from ocl_runtime.execute.driver import Bytes, Driver, Error, Event, Queue
 from ocl_runtime.execute.memory.storage import Memory, Storage
 from ocl_runtime.execute.streams.command import Command, Stream
+from ocl_runtime.execute.streams.completion import Moved
 from ocl_runtime.execute.streams.hazards import Touch
 from ocl_runtime.execute.streams.streams import Streams
 from ocl_runtime.execute.transfers.mapped import array_over
@@ -232,6 +233,17 @@ class Transfers:
         command = self._streams.submit(self._stream_of(touch), [touch], what, where, enqueue, keep=storage)
         self._streams.wait(command)
         return array_over(storage, mapped[0][low:high], dtype)
+
+    def copy(self, storage: Storage, low: int, nbytes: int, where: Where) -> Storage:
+        """New memory with bytes of a storage from byte `low` on, on the caller's stream."""
+        stream = self._streams.current()
+        made = self._memory.allocate(nbytes, where, stream)
+        touches = storage.touch(READ, low, low + nbytes), made.touch(WRITE)
+        args = (self._driver.copy, storage.buffer, storage.start + low, made.buffer, made.start, nbytes)
+        self._streams.submit(stream, touches, "a copy on the device", where, *args, keep=Moved(2 * nbytes))
+        return made
+
+    # ------------------------------------------------------------------ which stream
 
     def _stream_of(self, touch: Touch) -> Stream:
         """The stream whose last command wrote these bytes, since nothing has to be waited for there; else that of

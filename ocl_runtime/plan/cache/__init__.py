@@ -9,5 +9,6 @@ written.py      an evaluation that comes again and again, written out as Python
 pickled.py      plans and kernels as bytes
 stored.py       plans of earlier processes, on disk
 known_lines.py  what is written, by the Python line that evaluates
+routines.py     what the library itself evaluates again and again, by how its operands lie
 plans.py        all plans, by structure
 """

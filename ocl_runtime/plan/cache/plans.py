@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, Protocol
@@ -18,6 +18,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
+from ocl_runtime.plan.cache.routines import Routines
 from ocl_runtime.plan.cache.slots import Slot, leaf_slots, named
 from ocl_runtime.plan.cache.stored import Compiling, StoredPlans
 from ocl_runtime.plan.cache.template import Template
@@ -134,6 +135,8 @@ class PlanCache:
         self._clock = itertools.count(1)
         self.lines: Final = KnownLines(self._clock)
         """What the lines of programs evaluate again and again."""
+        self.routines: Final = Routines(self._clock)
+        """What the library itself does."""
         self._hits = self._misses = self._loaded = self._evictions = self._nbytes = 0
         self._lock = threading.RLock()
         """Held for single steps of these."""
@@ -248,7 +251,7 @@ class PlanCache:
                 kept.forget(oldest)
             kept.templates = templates
             self._evictions += len(dropped)
-            self.lines.forget(dropped)
+            self._forget(dropped)
             self._count(kept)
 
     def _count(self, kept: Kept) -> None:
@@ -274,11 +277,14 @@ class PlanCache:
         dropped = [template for alike in kept.templates.values() for template in alike]
         self._nbytes -= kept.counted
         self._evictions += max(len(dropped), 1)
+        self._forget(dropped)
+
+    def _forget(self, dropped: Collection[Template]) -> None:
         self.lines.forget(dropped)
+        self.routines.forget(dropped)
 
     @property
     def statistics(self) -> PlanStatistics:
         """How the cache did so far."""
-        return PlanStatistics(
-            self._hits + self.lines.hits, self._misses, self._loaded, self._evictions, len(self._kept), self._nbytes
-        )
+        hits = self._hits + self.lines.hits + self.routines.hits
+        return PlanStatistics(hits, self._misses, self._loaded, self._evictions, len(self._kept), self._nbytes)

@@ -102,6 +102,30 @@ def test_transfers_and_kernels_are_ordered_by_their_bytes(way: str, seed: int) -
     assert here.violations() == []
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_copy_has_what_was_there_before_and_not_what_comes_later(seed: int) -> None:
+    here = world("shared", seed=seed, idle=[None, 0][seed % 2])
+    x = here.allocate(1000)
+    here.set(1, x, 7, slow=True)
+    copied = here.transfers.copy(x, 100, 300, "copy.py:1")
+    here.set(2, x, 9)
+    del x  # whose memory others may take
+    other = here.allocate(1000)
+    here.set(3, other, 5)
+    assert copied.nbytes == 300
+    assert here.bytes(copied) == bytes([7]) * 300
+    here.streams.finish()
+    assert here.violations() == []
+
+
+def test_a_copy_of_what_failed_fails() -> None:
+    here = world("shared")
+    x = here.allocate(1000)
+    here.set(1, x, 7, fails=True, where="fill.py:1")
+    with pytest.raises(LaunchError, match=r"fill\.py:1"):
+        download(here, here.transfers.copy(x, 0, 1000, "copy.py:1")).result()
+
+
 @pytest.mark.parametrize("nbytes", SIZES)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_failed_upload_is_named_where_its_values_are_asked_for(way: str, nbytes: int) -> None:
