@@ -349,20 +349,21 @@ class _Machine:
     ) -> tuple[Memory, Data]:
         """The memory and the positions in it that a statement may touch, after every check."""
         memory, index, width = self._memories[stmt.pointer.id], self._at(stmt.index, items), lanes(type_)
-        outside = memory.outside(index, width)
+        start = index.astype(np.int64)  # above 2**63 it turns negative, and so stays outside
+        outside = memory.outside(start, width)
         if np.count_nonzero(outside):
             at = int(np.argmax(outside))
             last = f" to {int(index[at]) + width - 1}" if width > 1 else ""
             what = f"accesses {memory.name}[{index[at]}{last}], whose length is {memory.length}"
             fact = f"{self._item(int(items[at]))} {what}"
             self._fail(MemoryAccessError, fact, stmt, "test the index against the length first")
-        misaligned = memory.misaligned(index, align) if align else None  # elements are always where they may be
-        if misaligned is not None and np.count_nonzero(misaligned):
+        misaligned = memory.misaligned(start, align)
+        if np.count_nonzero(misaligned):
             at = int(np.argmax(misaligned))
             what = f"accesses {memory.name}[{index[at]}], an address that {align} does not divide"
             fact = f"{self._item(int(items[at]))} {what}"
             self._fail(MemoryAccessError, fact, stmt, "promise less with `align`, or align the pointer and the index")
-        positions = memory.positions(items, index, width, vector=isinstance(type_, Vector))
+        positions = memory.positions(items, start, width, vector=isinstance(type_, Vector))
         if memory.pointer.space in {"global", "constant"}:
             self.counters.global_bytes += items.size * memory.pointer.dtype.size * width
         race = memory.touch(kind, positions, items, self._numbers[id(stmt)])
