@@ -81,7 +81,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _built_once() -> Callable[..., driver.Program]:
-    binaries: dict[tuple[object, ...], bytes] = {}
+    known: dict[tuple[object, ...], tuple[bytes, str]] = {}
 
     def build(
         context: driver.Context,
@@ -93,11 +93,12 @@ def _built_once() -> Callable[..., driver.Program]:
         if device.capabilities.platform == "Portable Computing Language":
             return driver.build(context, device, source, options, explain)
         key = (str(device), source, driver.full_options(device, options))
-        if (binary := binaries.get(key)) is not None:
-            return replace(driver.load(context, device, source, binary, options), built_from="source")
+        if key in known:
+            binary, log = known[key]
+            return replace(driver.load(context, device, source, binary, options), built_from="source", log=log)
         program = driver.build(context, device, source, options, explain)
-        if not program.log and (binary := program.binary) is not None:
-            binaries[key] = binary
+        if (binary := program.binary) is not None:
+            known[key] = binary, program.log
         return program
 
     return build
