@@ -47,7 +47,7 @@ lowest newest: venv
 nightly: venv lowest newest smoke
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --timeout 3600 \
 		tests/differential tests/unit/plan/test_contract.py tests/unit/execute/test_interrupts.py \
-		tests/device/execute/test_interrupts.py \
+		tests/device/execute/test_interrupts.py tests/device/plan/test_transposes.py tests/device/codegen/test_helpers.py \
 		$(addprefix tests/device/arrays/test_,arrays.py indexing.py interop.py linear_algebra.py scans.py)
 
 smoke: venv

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 # Every process would start threads for NumPy's products of matrices, which wait by spinning.
@@ -17,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 from hypothesis import HealthCheck, settings
 
+from ocl_runtime.codegen import cache, driver
 from ocl_runtime.device import Device, choose
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.settings import Settings
@@ -59,6 +62,46 @@ def device() -> Device:
 def engine(device: Device) -> Engine:
     """An engine that keeps no binaries: PoCL compiles each kernel once more to give one, for any group size."""
     return Engine(device, Settings(cache_folder=None))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def known_programs() -> Iterator[None]:
+    """Many tests have a runtime of their own, without a cache on disk: what one has built the others load, which takes
+    a thirtieth. Not with PoCL, which compiles a program again to give its binary, and remembers by itself what it
+    built. `compiled` is for tests of the compiler and of the cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "build", _built_once())
+        yield
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is loaded that another test has built."""
+    monkeypatch.setattr(cache, "build", driver.build)
+
+
+def _built_once() -> Callable[..., driver.Program]:
+    known: dict[tuple[object, ...], tuple[bytes, str]] = {}
+
+    def build(
+        context: driver.Context,
+        device: Device,
+        source: str,
+        options: Sequence[str] = (),
+        explain: driver.Explain | None = None,
+    ) -> driver.Program:
+        if device.capabilities.platform == "Portable Computing Language":
+            return driver.build(context, device, source, options, explain)
+        key = (str(device), source, driver.full_options(device, options))
+        if key in known:
+            binary, log = known[key]
+            return replace(driver.load(context, device, source, binary, options), built_from="source", log=log)
+        program = driver.build(context, device, source, options, explain)
+        if (binary := program.binary) is not None:
+            known[key] = binary, program.log
+        return program
+
+    return build
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -157,6 +158,13 @@ def with_dtype(type_: ValueType, dtype: DType) -> ValueType:
 def size_of(type_: ValueType) -> int:
     """Bytes that a value takes in memory when it is stored lane after lane."""
     return element(type_).size * lanes(type_)
+
+
+@cache
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    info = np.iinfo(dtype.numpy)
+    return int(info.min), int(info.max)
 
 
 def is_dtype(value: object) -> bool:

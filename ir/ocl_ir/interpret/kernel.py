@@ -22,7 +22,7 @@ from ocl_ir.interpret.collective import exchanged, joined
 from ocl_ir.interpret.counters import Counters
 from ocl_ir.interpret.faults import Faults
 from ocl_ir.interpret.memory import Memory, new_array, watch
-from ocl_ir.interpret.operation import Data, evaluate, filled, poison, same_bits
+from ocl_ir.interpret.operation import Data, evaluate, filled, fixed, poison, same_bits, spread
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
@@ -109,6 +109,9 @@ class _Machine:
             watch(self._arguments.values(), stored, self._clocks["global"])
         self._group: Triple = (0, 0, 0)
         self._values: dict[int, Data] = {}
+        """One may be shared by several values and by who computes with it: nobody writes into it."""
+        self._constants: dict[tuple[int, int], Data] = {}
+        """By the literal's identity, and for so many work-items."""
         self._memories: dict[int, Memory] = {}
         self._left: list[Data] = []
         self._returned = self._nobody()
@@ -129,14 +132,16 @@ class _Machine:
 
     def _block(self, block: Block, active: Data) -> Data:
         """Runs statements for the active work-items; gives those that go on behind the block."""
+        counted: Data | None = None
         for stmt in block:
-            if not np.count_nonzero(active):  # as `active.any()`, in a seventh of the time
-                break
-            active = self._statement(stmt, active)
+            if active is not counted:  # most statements leave it as it is
+                counted, items = active, active.nonzero()[0]
+                if not items.size:
+                    break
+            active = self._statement(stmt, active, items)
         return active
 
-    def _statement(self, stmt: Stmt, active: Data) -> Data:
-        items = np.flatnonzero(active)
+    def _statement(self, stmt: Stmt, active: Data, items: Data) -> Data:
         match stmt:
             case Let():
                 self._let(stmt, items)
@@ -149,7 +154,7 @@ class _Machine:
             case Assign():
                 held = self._values[stmt.variable.id].copy()
                 held[items] = self._at(stmt.value, items)
-                self._values[stmt.variable.id] = held
+                self._values[stmt.variable.id] = fixed(held)
             case Array():
                 pointer, name = _pointer(stmt.pointer), self._names[stmt.pointer.id]
                 clock = self._clocks.get(pointer.space)
@@ -288,21 +293,21 @@ class _Machine:
     def _at(self, operand: Operand, items: Data) -> Data:
         """The operand's values of the given work-items."""
         if isinstance(operand, Const):
-            return filled(operand.value, operand.type, items.size)
-        return self._values[operand.id][items]
+            key = id(operand), items.size
+            if key not in self._constants:
+                self._constants[key] = fixed(filled(operand.value, operand.type, items.size))
+            return self._constants[key]
+        whole = self._values[operand.id]
+        return whole if items.size == len(whole) else whole[items]
 
     def _spread(self, operand: Operand, active: Data) -> Data:
-        """A copy of the operand's values for the whole group."""
+        """The operand's values for the whole group."""
         assert not isinstance(operand.type, Pointer)
         items = np.flatnonzero(active)
-        spread = poison(operand.type, active.size)
-        spread[items] = self._at(operand, items)
-        return spread
+        return spread(self._at(operand, items), items, operand.type, active.size)
 
     def _define(self, id_: int, type_: ValueType, items: Data, values: Data) -> None:
-        whole = poison(type_, self._space.items)
-        whole[items] = values
-        self._values[id_] = whole
+        self._values[id_] = spread(values, items, type_, self._space.items)
 
     def _nobody(self) -> Data:
         return np.zeros(self._space.items, np.bool_)
@@ -344,20 +349,21 @@ class _Machine:
     ) -> tuple[Memory, Data]:
         """The memory and the positions in it that a statement may touch, after every check."""
         memory, index, width = self._memories[stmt.pointer.id], self._at(stmt.index, items), lanes(type_)
-        outside = memory.outside(index, width)
+        start = index.astype(np.int64)  # above 2**63 it turns negative, and so stays outside
+        outside = memory.outside(start, width)
         if np.count_nonzero(outside):
             at = int(np.argmax(outside))
             last = f" to {int(index[at]) + width - 1}" if width > 1 else ""
             what = f"accesses {memory.name}[{index[at]}{last}], whose length is {memory.length}"
             fact = f"{self._item(int(items[at]))} {what}"
             self._fail(MemoryAccessError, fact, stmt, "test the index against the length first")
-        misaligned = memory.misaligned(index, align or memory.pointer.dtype.size)
+        misaligned = memory.misaligned(start, align)
         if np.count_nonzero(misaligned):
             at = int(np.argmax(misaligned))
             what = f"accesses {memory.name}[{index[at]}], an address that {align} does not divide"
             fact = f"{self._item(int(items[at]))} {what}"
             self._fail(MemoryAccessError, fact, stmt, "promise less with `align`, or align the pointer and the index")
-        positions = memory.positions(items, index, width, vector=isinstance(type_, Vector))
+        positions = memory.positions(items, start, width, vector=isinstance(type_, Vector))
         if memory.pointer.space in {"global", "constant"}:
             self.counters.global_bytes += items.size * memory.pointer.dtype.size * width
         race = memory.touch(kind, positions, items, self._numbers[id(stmt)])

@@ -38,27 +38,29 @@ class Memory:
     is_filled: Data | None = None
     """Which elements of an array of the kernel have been stored to."""
 
-    def outside(self, index: Data, width: int) -> Data:
-        """Which accesses of `width` elements from `index` on leave the memory."""
-        # An index above 2**63 turns negative here, and so stays outside.
-        start = index.astype(np.int64)
+    def outside(self, start: Data, width: int) -> Data:
+        """Which accesses of `width` elements from `start` on leave the memory."""
         out: Data = (start < 0) | (start > self.length - width)
         return out
 
-    def misaligned(self, index: Data, align: int) -> Data:
-        """Which accesses start at an address that `align` does not divide."""
-        off: Data = (self.base + (self.origin + index.astype(np.int64)) * self.pointer.dtype.size) % align != 0
+    def misaligned(self, start: Data, align: int) -> Data | bool:
+        """Which accesses begin at an address that `align`, a power of two, does not divide."""
+        if align <= self.pointer.dtype.size:
+            return False  # where an element may be
+        off: Data = (self.base + (self.origin + start) * self.pointer.dtype.size) & align - 1 != 0
         return off
 
-    def positions(self, items: Data, index: Data, width: int, *, vector: bool) -> Data:
+    def positions(self, items: Data, start: Data, width: int, *, vector: bool) -> Data:
         """Where in `data` each work-item's elements lie: shape (items,), or (items, width) for vectors."""
-        start: Data = self.origin + index.astype(np.int64) + items * self.stride
-        return start[:, None] + np.arange(width) if vector else start
+        first: Data = self.origin + start
+        if self.stride:
+            first = first + items * self.stride
+        return first[:, None] + np.arange(width) if vector else first
 
-    def unfilled(self, positions: Data) -> Data:
+    def unfilled(self, positions: Data) -> Data | bool:
         """Which accesses read what nothing has been stored to; those of arguments never do."""
         if self.is_filled is None:
-            return np.zeros(len(positions), np.bool_)
+            return False
         filled: Data = self.is_filled[positions].reshape(len(positions), -1)
         empty: Data = np.logical_not(filled.all(axis=1))
         return empty

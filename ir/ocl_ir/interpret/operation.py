@@ -7,6 +7,7 @@ IR type. The elementwise operations are the references of the op table; the stru
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from ocl_ir.errors import IRError
 from ocl_ir.ops import OPS
 from ocl_ir.program_ops import InlineC
-from ocl_ir.types import DType, ValueType, Vector, element, lanes
+from ocl_ir.types import DType, ValueType, Vector, element, lanes, limits
 
 Data: TypeAlias = NDArray[Any]
 
@@ -34,6 +35,23 @@ def poison(type_: ValueType, count: int) -> Data:
     return filled(_poison_of(element(type_)), type_, count)
 
 
+def fixed(values: Data) -> Data:
+    """The same array, into which nobody writes from now on."""
+    values.flags.writeable = False
+    return values
+
+
+def spread(values: Data, items: Data, type_: ValueType, count: int) -> Data:
+    """The values of `items`, in their order, among `count` work-items: the others' are undefined."""
+    shape = (count, type_.lanes) if isinstance(type_, Vector) else (count,)
+    if values.shape == shape and values.dtype == element(type_).numpy:
+        return fixed(values)  # they are all work-items
+    whole = poison(type_, count)
+    whole[items] = values
+    return fixed(whole)
+
+
+@cache
 def _poison_of(dtype: DType) -> bool | int | float:
     if dtype.kind == "bool":
         return True
@@ -53,8 +71,8 @@ def same_bits(values: Data, others: Data) -> Data:
 def overflows(op: str, args: Sequence[Data], dtype: DType) -> Data:
     """Where the exact result of an operation on integers has no place in their dtype."""
     exact = OPS[op].reference(*[arg.astype(np.float64) for arg in args])  # exact up to 2**53, monotonous above
-    limits = np.iinfo(dtype.numpy)
-    return np.asarray((exact < limits.min) | (exact > limits.max))
+    low, high = limits(dtype)
+    return np.asarray((exact < low) | (exact > high))
 
 
 def evaluate(op: str, args: Sequence[Data], result: ValueType) -> Data:

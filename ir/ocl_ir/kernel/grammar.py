@@ -26,9 +26,10 @@ loaded or stored at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, TypeAlias
+from operator import attrgetter, is_
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ocl_ir.late import Late
 from ocl_ir.types import Type, ValueType
@@ -315,11 +316,29 @@ def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
 
 def walk(block: Block) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
+    found: list[Stmt] = []  # generators within generators take three times as long
     for stmt in block:
-        yield stmt
+        found.append(stmt)
         if type(stmt) in _WITH_BLOCKS:
             for inner in blocks(stmt):
-                yield from walk(inner)
+                found.extend(walk(inner))
+    return iter(found)
+
+
+_OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
+    Let: attrgetter("args"),
+    Print: attrgetter("args"),
+    Load: attrgetter("pointer", "index"),
+    Store: attrgetter("pointer", "index", "value"),
+    Local: lambda stmt: (stmt.init,),
+    Assign: lambda stmt: (stmt.value,),
+    Atomic: lambda stmt: (stmt.pointer, stmt.index, *stmt.args),
+    Collective: lambda stmt: (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane),
+    Shuffle: attrgetter("value", "lane"),
+    If: lambda stmt: (stmt.condition,),
+    While: lambda stmt: (stmt.condition,),
+    For: attrgetter("start", "stop", "step"),
+}
 
 
 def operands(stmt: Stmt) -> tuple[Operand, ...]:
@@ -327,61 +346,41 @@ def operands(stmt: Stmt) -> tuple[Operand, ...]:
 
     A `While` reads its condition at the end of its header, not where the statement begins.
     """
-    match stmt:
-        case Let() | Print():
-            return stmt.args
-        case Load():
-            return (stmt.pointer, stmt.index)
-        case Store():
-            return (stmt.pointer, stmt.index, stmt.value)
-        case Local():
-            return (stmt.init,)
-        case Assign():
-            return (stmt.value,)
-        case Atomic():
-            return (stmt.pointer, stmt.index, *stmt.args)
-        case Collective():
-            return (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane)
-        case Shuffle():
-            return (stmt.value, stmt.lane)
-        case If() | While():
-            return (stmt.condition,)
-        case For():
-            return (stmt.start, stmt.stop, stmt.step)
-    return ()
+    read = _OPERANDS.get(type(stmt))
+    return () if read is None else read(stmt)
 
 
 def map_operands(stmt: Stmt, change: Callable[[Operand], Operand]) -> Stmt:
-    """The statement with `change` applied to each operand it reads; pointers must stay values."""
+    """The statement with `change` applied to each operand it reads, the same object where all stay; pointers must stay
+    values."""
+    before = operands(stmt)
+    after = tuple([change(operand) for operand in before])
+    return stmt if all(map(is_, before, after)) else _with_operands(stmt, after)
+
+
+def _with_operands(stmt: Stmt, new: tuple[Operand, ...]) -> Stmt:
+    """The statement with others for what `operands` gives."""
     match stmt:
         case Let() | Print():
-            return replace(stmt, args=tuple(change(arg) for arg in stmt.args))
+            return replace(stmt, args=new)
         case Load():
-            return replace(stmt, pointer=_pointer(change(stmt.pointer)), index=change(stmt.index))
+            return replace(stmt, pointer=_pointer(new[0]), index=new[1])
         case Store():
-            return replace(
-                stmt, pointer=_pointer(change(stmt.pointer)), index=change(stmt.index), value=change(stmt.value)
-            )
+            return replace(stmt, pointer=_pointer(new[0]), index=new[1], value=new[2])
         case Local():
-            return replace(stmt, init=change(stmt.init))
+            return replace(stmt, init=new[0])
         case Assign():
-            return replace(stmt, value=change(stmt.value))
+            return replace(stmt, value=new[0])
         case Atomic():
-            return replace(
-                stmt,
-                pointer=_pointer(change(stmt.pointer)),
-                index=change(stmt.index),
-                args=tuple(change(arg) for arg in stmt.args),
-            )
+            return replace(stmt, pointer=_pointer(new[0]), index=new[1], args=new[2:])
         case Collective():
-            lane = None if stmt.lane is None else change(stmt.lane)
-            return replace(stmt, value=change(stmt.value), lane=lane)
+            return replace(stmt, value=new[0], lane=new[1] if len(new) > 1 else None)
         case Shuffle():
-            return replace(stmt, value=change(stmt.value), lane=change(stmt.lane))
+            return replace(stmt, value=new[0], lane=new[1])
         case If() | While():
-            return replace(stmt, condition=change(stmt.condition))
+            return replace(stmt, condition=new[0])
         case For():
-            return replace(stmt, start=change(stmt.start), stop=change(stmt.stop), step=change(stmt.step))
+            return replace(stmt, start=new[0], stop=new[1], step=new[2])
     return stmt
 
 

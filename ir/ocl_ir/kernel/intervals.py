@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from ocl_ir.kernel.grammar import Const, For, Kernel, Let, Operand, Value, walk
 from ocl_ir.ops import WORK_ITEM
-from ocl_ir.types import Pointer, Type, element
+from ocl_ir.types import Pointer, Type, element, limits
 
 
 class Interval(NamedTuple):
@@ -88,8 +86,7 @@ class Intervals:
 
 def _range(type_: Type) -> Interval:
     assert not isinstance(type_, Pointer)
-    limits = np.iinfo(element(type_).numpy)
-    return Interval(int(limits.min), int(limits.max))
+    return Interval(*limits(element(type_)))
 
 
 def _inside(inner: Interval, outer: Interval) -> bool:

@@ -42,6 +42,8 @@ def accesses_can_be_inside(kernel: Kernel) -> Iterator[Fault]:
     lengths = {
         param.value.id: int(param.length.value) for param in kernel.params if isinstance(param.length, Const)
     } | {stmt.pointer.id: stmt.length for stmt in walk(kernel.body) if isinstance(stmt, Array)}
+    if not lengths:
+        return
     intervals = Intervals(kernel)
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Load | Store | Atomic) or stmt.pointer.id not in lengths:

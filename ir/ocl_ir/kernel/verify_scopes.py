@@ -77,7 +77,6 @@ def _introduced(stmt: Stmt) -> Value | Variable | None:
 class _Scopes:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._all = {operand.id: stmt for operand, stmt in _definitions(kernel)}
         self._visible: dict[int, Value | Variable] = {param.value.id: param.value for param in kernel.params}
         self._closed: dict[int, Stmt] = {}
         """What is defined in a block that has ended, and the statement around that block."""
@@ -149,7 +148,7 @@ class _Scopes:
                 stmt,
                 f"make it a variable declared before {around} (k.variable), and assign it inside",
             )
-        definition = self._all.get(operand.id)
+        definition = {other.id: stmt for other, stmt in _definitions(self._kernel)}.get(operand.id)
         if definition is not None:
             fact = f"{name} is used before its definition {quoted(self._kernel, definition)}"
             return Fault(fact, stmt, "move the definition up, or make it a variable with a first value")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-import numpy as np
-
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.fault import Fault, name_of
 from ocl_ir.kernel.formats import conversion_of, parts
@@ -33,7 +31,7 @@ from ocl_ir.kernel.grammar import (
     walk,
 )
 from ocl_ir.ops import WORK_ITEM, result_type
-from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element
+from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element, limits
 
 _STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1,
                      "uniform": 1}  # fmt: skip
@@ -293,8 +291,8 @@ def _fits(literal: Const) -> bool:
         return isinstance(value, bool)
     if dtype.is_float:
         return isinstance(value, float) and dtype != BF16
-    limits = np.iinfo(dtype.numpy)
-    return isinstance(value, int) and not isinstance(value, bool) and limits.min <= value <= limits.max
+    low, high = limits(dtype)
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def _operands(kernel: Kernel) -> Iterable[tuple[Stmt | None, Operand]]:

@@ -19,9 +19,12 @@ from ocl_runtime.codegen.expressions import BY_FOURS, IN_FOURS, ROUNDING
 from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.device import all_devices
 from ocl_runtime.device.probe import fault
+from tests.support.depth import NIGHTLY
 from tests.support.helper_rendering import Bench, CType, elementwise, helper, statements
 from tests.support.ulp import ulps
 
+PATTERNS = 1 << 22 if NIGHTLY else 1 << 19
+"""Random arguments of roundings, beside all numbers that they round to and those around the middle between two."""
 LANES = (1, 2, 3, 4, 8, 16)
 F4 = np.dtype("f4")
 INTEGERS = [np.dtype(name) for name in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
@@ -123,7 +126,7 @@ def test_transcendental_functions_keep_the_tables_bounds(bench: Bench, name: str
 def test_round_to_half_is_numpys_conversion(bench: Bench) -> None:
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(F4)
     midpoints = _neighbours(np.append((halves[1:] + halves[:-1]) / 2, [65520.0]), 1)
-    patterns = np.random.default_rng(2).integers(0, 1 << 32, 1 << 22, dtype=np.uint32).view(F4)
+    patterns = np.random.default_rng(2).integers(0, 1 << 32, PATTERNS, dtype=np.uint32).view(F4)
     x = np.concatenate([patterns, halves, -halves, midpoints, _neighbours(np.array(TURNING_POINTS), 3)])
     for result in _in_all_widths(bench, "round_to_half", F4, "round_to_half{t.suffix}", x):
         _assert_equal(result, OPS["round_f16"].reference(x), x)
@@ -132,7 +135,7 @@ def test_round_to_half_is_numpys_conversion(bench: Bench) -> None:
 def test_round_to_bfloat16_is_the_references_rounding(bench: Bench) -> None:
     upper = np.arange(1 << 16, dtype=np.uint32) << 16
     ties = np.concatenate([upper + low for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]).astype(np.uint32).view(F4)
-    patterns = np.random.default_rng(3).integers(0, 1 << 32, 1 << 21, dtype=np.uint32).view(F4)
+    patterns = np.random.default_rng(3).integers(0, 1 << 32, PATTERNS, dtype=np.uint32).view(F4)
     x = np.concatenate([patterns, ties])
     for result in _in_all_widths(bench, "round_to_bfloat16", F4, "round_to_bfloat16{t.suffix}", x):
         _assert_equal(result, OPS["round_bf16"].reference(x), x)

@@ -29,6 +29,8 @@ from ocl_runtime.settings import Settings
 from tests.support.checkout import ROOT
 from tests.support.fakes import python
 
+pytestmark = pytest.mark.usefixtures("compiled")
+
 SOURCE = "__kernel void answer(__global int *a) { a[get_global_id(0)] = 42; }\n"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,9 @@ from tests.support.roads import ROADS, device_on
 
 DTYPES = [BOOL, I8, U16, I32, I64, U64, F16, F32, F64]
 GROUPS = 3
+EXCHANGES = [(4, (12, 1, 1)), (8, (8, 4, 1)), (16, (48, 1, 1)), (16, (8, 4, 1)), (32, (64, 1, 1)), (32, (16, 4, 1))]
+JOINED = [(16, (16, 1, 1)), (32, (64, 1, 1)), (16, (48, 2, 1)), (8, (24, 1, 1))]
+"""Sizes of sub-groups, and of groups."""
 
 
 @pytest.fixture(scope="module", params=ROADS)
@@ -43,6 +48,40 @@ def exchanging(dtype: DType, size: int, group_size: tuple[int, int, int]) -> Ker
         k.assign(value, k.load(x, at))
     k.store(y, 3 * (items * GROUPS) + at, k.shuffle(value, lane ^ 1, size))
     return k.build()
+
+
+def joining(dtype: DType, size: int, group_size: tuple[int, int, int]) -> Kernel:
+    """All that sub-groups make of their values, one after the other, of what the one before may have changed."""
+    k = KernelBuilder(f"joining_{dtype}_{size}", group_size=group_size)
+    x, y = k.pointer("x", dtype, restrict=True), k.pointer("y", dtype, restrict=True)
+    items, ops = int(np.prod(group_size)), joins_of(dtype)
+    at = k.let(k.item("group_id", 1) * items + _item(k, group_size), "at")
+    value = k.variable(k.load(x, at), hint="value")
+    with k.for_(0, 2) as turn:
+        for number, op in enumerate(ops):
+            joined = k.collective(op, value, size=size)  # type: ignore[arg-type]
+            k.store(y, (turn * len(ops) + number) * (items * GROUPS) + at, joined)
+            with k.if_(joined == k.load(x, at)):
+                k.assign(value, joined)
+    return k.build()
+
+
+def joins_of(dtype: DType) -> list[str]:
+    return [op for op in (*JOINS, *sorted(SCANS)) if (op in {"any", "all"}) == (dtype == BOOL)]
+
+
+@cache
+def kernels_of(make: str, dtype: DType) -> dict[tuple[int, tuple[int, int, int]], Kernel]:
+    if make == "joining":
+        return {case: joining(dtype, *case) for case in JOINED}
+    return {case: exchanging(dtype, *case) for case in EXCHANGES}
+
+
+def together(road: Engine, make: str, dtype: DType) -> dict[tuple[int, tuple[int, int, int]], Kernel]:
+    """The kernels of a dtype, built as one program: a driver takes about as long for one."""
+    kernels = kernels_of(make, dtype)
+    road.executables([*kernels.values()])
+    return kernels
 
 
 def _item(k: KernelBuilder, group_size: tuple[int, int, int]) -> Ref:
@@ -86,18 +125,14 @@ def stays(road: Engine, kernel: Kernel, size: int) -> bool:
     return in_registers
 
 
-@pytest.mark.parametrize(
-    ("size", "group_size"),
-    [(4, (12, 1, 1)), (8, (8, 4, 1)), (16, (48, 1, 1)), (16, (8, 4, 1)), (32, (64, 1, 1)), (32, (16, 4, 1))],
-    ids=str,
-)
+@pytest.mark.parametrize(("size", "group_size"), EXCHANGES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_the_device_exchanges_as_the_interpreter(
     dtype: DType, size: int, group_size: tuple[int, int, int], road: Engine
 ) -> None:
     if not road.device.capabilities.computes(dtype.name):
         pytest.skip(f"the device does not compute with {dtype}")
-    kernel = exchanging(dtype, size, group_size)
+    kernel = together(road, "exchanging", dtype)[size, group_size]
     count = int(np.prod(group_size)) * GROUPS
     ran(road, kernel, values_of(dtype, count), np.zeros(4 * count, dtype.numpy), computes=False)
     source = road.executable(kernel).compilation.source
@@ -109,29 +144,16 @@ def test_the_device_exchanges_as_the_interpreter(
     assert source.waits
 
 
-@pytest.mark.parametrize(
-    ("size", "group_size"), [(16, (16, 1, 1)), (32, (64, 1, 1)), (16, (48, 2, 1)), (8, (24, 1, 1))], ids=str
-)
+@pytest.mark.parametrize(("size", "group_size"), JOINED, ids=str)
 @pytest.mark.parametrize("dtype", [BOOL, I8, I32, F32, F64], ids=str)
 def test_the_device_joins_as_the_interpreter(
     dtype: DType, size: int, group_size: tuple[int, int, int], road: Engine
 ) -> None:
     if not road.device.capabilities.computes(dtype.name):
         pytest.skip(f"the device does not compute with {dtype}")
-    k = KernelBuilder(f"joining_{dtype}", group_size=group_size)
-    x, y = k.pointer("x", dtype, restrict=True), k.pointer("y", dtype, restrict=True)
-    items = int(np.prod(group_size))
-    at = k.let(k.item("group_id", 1) * items + _item(k, group_size), "at")
-    value = k.variable(k.load(x, at), hint="value")
-    ops = [op for op in (*JOINS, *sorted(SCANS)) if (op in {"any", "all"}) == (dtype == BOOL)]
-    with k.for_(0, 2) as turn:
-        for number, op in enumerate(ops):
-            joined = k.collective(op, value, size=size)  # type: ignore[arg-type]
-            k.store(y, (turn * len(ops) + number) * (items * GROUPS) + at, joined)
-            with k.if_(joined == k.load(x, at)):
-                k.assign(value, joined)
-    kernel = k.build()
-    ran(road, kernel, values_of(dtype, items * GROUPS), np.zeros(2 * len(ops) * items * GROUPS, dtype.numpy))
+    kernel, items = together(road, "joining", dtype)[size, group_size], int(np.prod(group_size))
+    count = 2 * len(joins_of(dtype)) * items * GROUPS
+    ran(road, kernel, values_of(dtype, items * GROUPS), np.zeros(count, dtype.numpy))
     assert stays(road, kernel, size) == (road.executable(kernel).compilation.source.local_bytes == 0)
 
 

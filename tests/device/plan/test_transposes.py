@@ -16,6 +16,7 @@ import pytest
 import ocl_runtime as ocl
 from ocl_runtime.device import choose
 from ocl_runtime.settings import Settings
+from tests.support.depth import NIGHTLY
 from tests.support.oclgrind import begins, ends, exists_here, reports
 
 Kind = Literal["gpu", "cpu"]
@@ -65,8 +66,12 @@ def main() -> None:
     ends()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("target", KINDS, ids=str)
+# Beside the first kind, the second has more work-items for the same tiles: that is one matter for all dtypes.
+@pytest.mark.parametrize(
+    ("target", "dtype"),
+    [(kind, dtype) for kind in KINDS for dtype in DTYPES if NIGHTLY or kind != KINDS[1] or dtype == "f2"],
+    ids=str,
+)
 def test_results_are_numpys(target: tuple[Kind, int, int], dtype: str) -> None:
     with ocl.use(runtime(*target, choose())):
         for make in CASES.values():
