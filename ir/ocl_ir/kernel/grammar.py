@@ -316,13 +316,11 @@ def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
 
 def walk(block: Block) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
-    found: list[Stmt] = []  # generators within generators take three times as long
     for stmt in block:
-        found.append(stmt)
+        yield stmt
         if type(stmt) in _WITH_BLOCKS:
             for inner in blocks(stmt):
-                found.extend(walk(inner))
-    return iter(found)
+                yield from walk(inner)
 
 
 _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {

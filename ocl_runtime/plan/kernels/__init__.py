@@ -1,5 +1,6 @@
 """From groups to kernels and their arguments:
 
+lowering.py         with what expressions become launches
 form.py             what a kernel's code depends on: the key of the cache
 naming.py           names and notes for the reader of generated code
 windows.py          what the terms of a stencil share
