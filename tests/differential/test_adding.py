@@ -69,7 +69,9 @@ def test_integers_are_numpys(runtime: InterpretedRuntime, data: st.DataObject) -
         view = x[::-1] if data.draw(st.booleans()) else x
         xp.add_at(view, ours(key), xp.asarray(value) if value.ndim else value)
         expected = host.copy()
-        np.add.at(expected[::-1] if view is not x else expected, key, value)
+        # NumPy 2.4 reads behind the end of a value with fewer axes than the index.
+        addends = np.broadcast_to(value, whole).copy()
+        np.add.at(expected[::-1] if view is not x else expected, key, addends)
         assert_same(x.numpy(), expected)
 
 

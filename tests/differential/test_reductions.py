@@ -124,6 +124,8 @@ def test_fused_and_unfused_are_the_same_bits(runtime: InterpretedRuntime, operan
         apart: Array = x * 1.1 - 0.3
         apart.compute()
         assert fused.tobytes() == xp.sum(apart, axis=axis).numpy().tobytes()
+        if not x.size:
+            return  # there is no greatest element
         both = xp.sum(apart, axis=axis) + xp.max(apart, axis=axis)  # another kernel, with two of them
         assert both.numpy().tobytes() == (fused + xp.max(apart, axis=axis).numpy()).tobytes()
 

@@ -101,23 +101,35 @@ def groups(
     order, all others in their canonical layout, except for views that no other group reads."""
     fuser = _Fuser(roots, target, layouts, dense, decisions)
     made: dict[Node, Group] = {}
+    while True:
+        order = _in_order(roots, made, fuser)
+        read = {leaf.source for group in order for leaf in group.leaves if leaf.computed}
+        views = [group.root for group in order if group.looks and group.root in read]
+        if not views:
+            return order
+        for root in views:  # what it reads may have become a group of its own meanwhile, that comes later
+            made[root] = fuser.group(root, copied=True)
+
+
+def _in_order(roots: Sequence[Node], made: dict[Node, Group], fuser: _Fuser) -> list[Group]:
+    """The groups of the roots and of all that they read, those first that others read; what is not there is made."""
     order: list[Group] = []
     finished: set[Node] = set()
-    read: set[Node] = set()
     stack = list(reversed(roots))
     while stack:
         node = stack[-1]
         if node in finished:
             stack.pop()
-        elif node in made:
+            continue
+        if node not in made:
+            made[node] = fuser.group(node)
+        waiting = [leaf.source for leaf in made[node].leaves if leaf.computed and leaf.source not in finished]
+        if waiting:
+            stack.extend(reversed(waiting))
+        else:
             finished.add(node)
             order.append(made[node])
-        else:
-            made[node] = fuser.group(node)
-            computed = [leaf.source for leaf in made[node].leaves if leaf.computed]
-            read.update(computed)
-            stack.extend(reversed(computed))
-    return [fuser.group(group.root, copied=True) if group.looks and group.root in read else group for group in order]
+    return order
 
 
 class _Fuser:

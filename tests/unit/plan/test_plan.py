@@ -13,6 +13,7 @@ from ocl_ir.kernel.grammar import For, Load, Store, walk
 from ocl_ir.kernel.printer import text
 from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, F64, I8, I32, I64, U64, Pointer, from_numpy, lanes
+from ocl_runtime.arrays.meaning import masks
 from ocl_runtime.plan.fusion import reduction_order as order
 from ocl_runtime.plan.fusion.groups import groups
 from ocl_runtime.plan.fusion.growing import MAX_POINTERS, most_operations
@@ -274,6 +275,18 @@ def test_groups_come_after_what_they_read() -> None:
     two = graph.reduce("max", graph.elementwise("sub", a, graph.expand(one, (4,))), (0,), F32)
     order = [group.root for group in groups([graph.elementwise("mul", one, two)], GPU, Layouts())]
     assert order.index(one) < order.index(two)
+
+
+@pytest.mark.parametrize("size", [30, 4096 + 30])
+def test_a_view_that_is_copied_comes_after_what_became_a_group_behind_it(size: int) -> None:
+    """A mask that is a view of a result is counted: its whole rows, of which there may be none, and the rest."""
+    desk = Desk(CPU)
+    x, a = desk.random(size, 1)
+    holds = graph.elementwise("gt", a, graph.scalar(0.5, F32, (size, 1)))
+    cut = masks.rows(graph.index(holds, parse_index((size, 1), np.s_[:, 0])))
+    planned = desk.plan(holds, cut.counts, cut.upto, cut.total)
+    desk.runtime.run(planned)
+    assert desk.host(planned.results[3]) == np.count_nonzero(x > 0.5)
 
 
 # ---------------------------------------------------------------------- the cache
