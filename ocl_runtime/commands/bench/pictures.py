@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ocl_runtime.commands.bench.measure import OURS, Result
 from ocl_runtime.commands.bench.record import Run
@@ -43,21 +43,29 @@ def bars(run: Run) -> str:
         x = _LEFT + mark * scale
         drawing.line("bound" if mark == 100 else "grid", (x, _TOP - 6), (x, bottom))
         drawing.text((x, bottom + 12), f"{mark}%", anchor="middle")
+    colours = {name: colour(number) for number, name in enumerate(names)}
     for index, result in enumerate(results):
         top = _TOP + _ROW * index
         with drawing.group("case", f"case-{index}", _told(result)):
             drawing.text((_LEFT - 8, top + _ROW / 2), fitting(_LEFT - 12, _label(result), result.title), anchor="end")
-            for name, share in _shares(result).items():
-                x, fill = min(share * 100, most) * scale, colour(names.index(name))
-                if name == OURS:
-                    drawing.rect("box", (_LEFT, top + 3), (x, _ROW - 6), fill)
-                    drawing.text((_LEFT + _WIDTH + 8, top + _ROW / 2), f"{share:.0%}")
-            for name, share in _shares(result).items():
-                if name != OURS:
-                    x = min(share * 100, most) * scale
-                    drawing.rect("box", (_LEFT + x - 2, top + 1), (4, _ROW - 2), colour(names.index(name)))
+            _draw_shares(
+                drawing, top, _shares(result), {name: colour(number) for number, name in enumerate(names)}, most
+            )
     drawing.legend((10, bottom + 24), legend)
     return str(drawing)
+
+
+def _draw_shares(
+    drawing: Drawing, top: float, shares: Mapping[str, float], colours: Mapping[str, str], most: float
+) -> None:
+    """The bar of this library, and a mark above it for each peer; `most` percent are as wide as the picture."""
+    for name, share in sorted(shares.items(), key=lambda item: item[0] != OURS):
+        x = min(share * 100, most) * _WIDTH / most
+        if name == OURS:
+            drawing.rect("box", (_LEFT, top + 3), (x, _ROW - 6), colours[name])
+            drawing.text((_LEFT + _WIDTH + 8, top + _ROW / 2), f"{share:.0%}")
+        else:
+            drawing.rect("box", (_LEFT + x - 2, top + 1), (4, _ROW - 2), colours[name])
 
 
 def _shares(result: Result) -> dict[str, float]:

@@ -152,18 +152,17 @@ def read(path: Path) -> Earlier:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["format"] != FORMAT:
             raise ValueError(f"its format is {found['format']}, this command reads {FORMAT}")
-        cases = {
-            (case["key"], case["dtype"], case["size"]): _compared(case)
-            for case in found["cases"]
-            if OURS in case["timings"]
-        }
-        return Earlier(str(found["device"]["name"]), str(found["date"]), cases)
+        return Earlier(str(found["device"]["name"]), str(found["date"]), _cases(found["cases"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputFileError(
             f"{path} cannot be read as an earlier run: {error}",
             place=str(path.absolute()),
             remedy="name a file that ocl-bench --json has written",
         ) from error
+
+
+def _cases(found: Sequence[Mapping[str, Any]]) -> dict[Key, Compared]:
+    return {(case["key"], case["dtype"], case["size"]): _compared(case) for case in found if OURS in case["timings"]}
 
 
 def _compared(case: Mapping[str, Any]) -> Compared:
