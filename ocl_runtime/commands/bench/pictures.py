@@ -48,9 +48,7 @@ def bars(run: Run) -> str:
         top = _TOP + _ROW * index
         with drawing.group("case", f"case-{index}", _told(result)):
             drawing.text((_LEFT - 8, top + _ROW / 2), fitting(_LEFT - 12, _label(result), result.title), anchor="end")
-            _draw_shares(
-                drawing, top, _shares(result), {name: colour(number) for number, name in enumerate(names)}, most
-            )
+            _draw_shares(drawing, top, _shares(result), colours, most)
     drawing.legend((10, bottom + 24), legend)
     return str(drawing)
 
