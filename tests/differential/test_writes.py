@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -11,12 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
+import ocl_runtime.arrays as xp
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan.target import Target
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same
 from tests.support.depth import with_builds
+from tests.support.interpreted import InterpretedRuntime
 
 OPS = ("add", "subtract", "multiply", "maximum")
 STEPS = st.lists(st.tuples(st.integers(0, 20), *(st.integers(0, 10**6) for _ in range(3))), min_size=3, max_size=25)
@@ -228,3 +231,16 @@ def test_captured_programs_of_writes_views_and_expressions_are_numpys(
             for x, n in zip([*arguments, *arrays, *elements], expected[0], strict=True):
                 assert_same(x.numpy(), n)
     assert len(expected) == 1
+
+
+@pytest.mark.parametrize("kind", ["gpu", "cpu"])
+@pytest.mark.parametrize("size", [1, 255, 4096, 5000])
+def test_masks_that_are_being_written(kind: Literal["gpu", "cpu"], size: int) -> None:
+    """The whole rows of such a mask, if there are any, and the rest are parts of one that is not in memory yet."""
+    host, x = np.arange(2 * size) % 3 == 1, np.arange(size)
+    with xp.use(InterpretedRuntime(Target(kind=kind, compute_units=1, group_size=8))):
+        mask = xp.asarray(host)[::2].compute()
+        mask[0] = True
+        expected = host[::2].copy()
+        expected[0] = True
+        assert_same(xp.asarray(x)[mask].numpy(), x[expected])
