@@ -104,6 +104,10 @@ class Kept:
         bound = named(sizes)
         return next((template for template in reversed(templates) if template.fits(bound)), None)
 
+    def keeps(self, template: Template) -> bool:
+        """Whether this is one of the plans still."""
+        return not self.is_dropped and any(template in alike for alike in self.templates.values())
+
     def forget(self, donation: DonationIndices) -> None:
         """Nobody makes such a plan any more."""
         self._making.pop(donation, None)

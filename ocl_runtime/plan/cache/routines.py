@@ -7,6 +7,7 @@ is found by the function and by how they lie, and no node is built.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -15,7 +16,6 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import DType
 from ocl_runtime.plan.cache.evaluation import passed_number
-from ocl_runtime.plan.cache.known_lines import Used
 from ocl_runtime.plan.cache.template import Sized, Template
 from ocl_runtime.plan.cache.written import Giving
 from ocl_runtime.plan.donation import DonationIndices
@@ -41,6 +41,9 @@ class KeptPlans(Protocol):
     def fitting(self, sizes: tuple[int, ...], donation: DonationIndices) -> Template | None:
         """A plan that serves sizes."""
 
+    def keeps(self, template: Template) -> bool:
+        """Whether this is one of the plans still."""
+
 
 def key_of(routine: Routine, operands: Sequence[Node]) -> Hashable | None:
     """What tells apart how the operands of a routine lie; None where one is not in memory."""
@@ -60,7 +63,7 @@ def key_of(routine: Routine, operands: Sequence[Node]) -> Hashable | None:
 class RoutinePlan(NamedTuple):
     """A plan for operands that lie in one way. It writes over none of them, whoever else needs them."""
 
-    kept: Used
+    kept: KeptPlans
     template: Template
     sized: Sized
     leaves: Sequence[int]
@@ -108,48 +111,60 @@ class RoutinePlan(NamedTuple):
 
 
 class Known:
-    """How often a routine was evaluated over operands that lie in one way; its plan, once that is kept."""
+    """How often a routine was evaluated over operands that lie in one way, and when last; its plan, once that is
+    kept."""
 
-    __slots__ = ("count", "plan")
+    __slots__ = ("count", "plan", "used")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.used = 0
         self.plan: RoutinePlan | None = None
 
 
 class Routines:
     """The routines of one executor; `hits` counts evaluations by a plan that was kept here, `clock` numbers the uses of
-    plans. Changed under the registry's lock."""
+    plans."""
 
     def __init__(self, clock: Iterator[int]) -> None:
         self.hits = 0
         self._clock: Final = clock
         self._known: dict[Hashable, Known] = {}
+        self._lock = threading.Lock()
+        """Held to change which are known: plans are dropped by threads that do not hold the registry's lock."""
 
     def plan(self, key: Hashable) -> RoutinePlan | None:
         """The plan for operands that lie so; it is used now."""
         known = self._known.get(key)
         plan = None if known is None else known.plan
-        if plan is not None:
-            plan.kept.used = next(self._clock)
+        if known is not None and plan is not None:
+            known.used = plan.kept.used = next(self._clock)
         return plan
 
     def is_due(self, key: Hashable) -> bool:
         """Counts an evaluation without such a plan; says whether there have been enough of them to keep it."""
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _MOST:
-                del self._known[next(iter(self._known))]
-            known = self._known[key] = Known()
-        known.count += 1
-        return known.count == WORTH
+        with self._lock:
+            known = self._known.get(key)
+            if known is None:
+                if len(self._known) >= _MOST:
+                    del self._known[min(self._known, key=lambda other: self._known[other].used)]
+                known = self._known[key] = Known()
+            known.used = next(self._clock)
+            known.count += 1
+            return known.count == WORTH
 
     def keep(self, key: Hashable, plan: RoutinePlan | None) -> None:
-        """From now on operands that lie so take this plan, if there is one."""
-        self._known[key].plan = plan
+        """From now on operands that lie so take this plan, if there is one, and nobody has dropped it meanwhile."""
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None and plan is not None:
+                if plan.kept.keeps(plan.template):
+                    known.plan = plan
+                else:
+                    known.count = 0  # it may be worth another one later
 
     def forget(self, templates: Collection[Template]) -> None:
         """These plans are kept no more."""
-        for key, known in list(self._known.items()):
-            if known.plan is not None and known.plan.template in templates:
-                self._known.pop(key, None)
+        with self._lock:
+            for key, known in list(self._known.items()):
+                if known.plan is not None and known.plan.template in templates:
+                    del self._known[key]

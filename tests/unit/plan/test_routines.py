@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import pytest
@@ -60,21 +62,86 @@ def test_an_expression_goes_by_its_nodes() -> None:
     assert key_of(_first, (_buffer(BOOL), negative)) is None
 
 
-def test_what_comes_again_is_kept_and_the_oldest_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routines, "_MOST", 2)
-    known = Routines(itertools.count(1))
+class Kept:
+    """The plans for a structure, of which some are there still."""
+
+    def __init__(self, *templates: str) -> None:
+        self.used = 0
+        self.templates = templates
+
+    def keeps(self, template: str) -> bool:
+        return template in self.templates
+
+
+def _plan(kept: Any, template: Any = "template") -> RoutinePlan:
+    return RoutinePlan(kept, template, "sized", (), {}, ())  # type: ignore[arg-type]
+
+
+def _kept(known: Routines, key: Hashable, plan: RoutinePlan) -> None:
+    assert [known.is_due(key) for _ in range(routines.WORTH)][-1]
+    known.keep(key, plan)
+
+
+def test_what_comes_again_is_kept() -> None:
+    known, kept = Routines(itertools.count(1)), Kept("template")
     assert [known.is_due("a") for _ in range(routines.WORTH + 2)].index(True) == routines.WORTH - 1
-    kept: Any = type("Kept", (), {"used": 0})()
-    plan = RoutinePlan(kept, "template", "sized", (), {}, ())  # type: ignore[arg-type]
+    plan = _plan(kept)
     known.keep("a", plan)
+    used = kept.used
     assert known.plan("a") is plan
-    assert kept.used == 1
-    known.is_due("b")
+    assert kept.used > used
     assert known.plan("b") is None
-    known.is_due("c")
-    assert known.plan("a") is None
-    for _ in range(2):
-        known.is_due("c")
-    known.keep("c", plan)
     known.forget(["template"])  # type: ignore[list-item]
-    assert known.plan("c") is None
+    assert known.plan("a") is None
+
+
+def test_what_was_not_used_for_the_longest_time_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not what is used, however many come once."""
+    monkeypatch.setattr(routines, "_MOST", 2)
+    known, plan = Routines(itertools.count(1)), _plan(Kept("template"))
+    _kept(known, "a", plan)
+    for once in "bcdef":
+        known.is_due(once)
+        assert known.plan("a") is plan
+    for once in "gh":
+        known.is_due(once)
+    assert known.plan("a") is None
+
+
+def test_a_plan_that_was_dropped_meanwhile_is_not_kept() -> None:
+    known = Routines(itertools.count(1))
+    _kept(known, "a", _plan(Kept()))
+    assert known.plan("a") is None
+    plan = _plan(Kept("template"))
+    _kept(known, "a", plan)
+    assert known.plan("a") is plan
+
+
+class Key:
+    """Does something when it is looked for next."""
+
+    def __init__(self) -> None:
+        self.then: Callable[[], None] | None = None
+
+    def __hash__(self) -> int:
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+        return 0
+
+
+def test_plans_are_dropped_by_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which hold no lock of whoever evaluates: also one that is just about to give way."""
+    monkeypatch.setattr(routines, "_MOST", 1)
+    known, key = Routines(itertools.count(1)), Key()
+    _kept(known, key, _plan(Kept("template")))
+    dropping = threading.Thread(target=known.forget, args=(["template"],))
+
+    def drop() -> None:
+        dropping.start()
+        dropping.join(0.1)
+
+    key.then = drop
+    _kept(known, "b", _plan(Kept("template")))
+    dropping.join()
+    assert known.plan(key) is None
