@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 import ocl_runtime as ocl
 import ocl_runtime.arrays as xp
 from ocl_ir.types import F32
+from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.scan import tiling
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import DTYPES, assert_same, ordinary
@@ -117,6 +118,30 @@ def test_as_many_rows_share_a_group_as_fit(rows: int, length: int, teams: int) -
     way = tiling(rows, length, True, F32, Target(kind="gpu", compute_units=132, group_size=256))
     assert way.teams == teams
     assert way.team * way.stripes * way.each >= min(length, 4096)
+
+
+@pytest.mark.parametrize("shape", [(300, 2), (2, 1000, 3), (129, 40), (257, 1, 5)])
+def test_columns_have_parts_that_share_a_group(shape: tuple[int, ...]) -> None:
+    runtime = InterpretedRuntime(Target(kind="gpu", compute_units=3, group_size=32))
+    host, axis = np.random.default_rng(0).integers(-50, 50, shape).astype("f4"), len(shape) - 2
+    if shape[axis] == 1:
+        axis = 0
+    with xp.use(runtime):
+        assert_same(xp.cumulative_sum(xp.asarray(host), axis=axis).numpy(), np.cumsum(host, axis), zeros=False)
+    beside = power_of_two(host.size // shape[axis], 32)
+    group = beside, power_of_two(shape[axis] // 64, 32 // beside), 1
+    assert [launch.group_size for launch in (runtime.launched[0], runtime.launched[-1])] == [group, group]
+
+
+@pytest.mark.parametrize(
+    ("columns", "length", "parts"),
+    [(2, 2**25, 32768), (8, 2**23, 32768), (1024, 2**16, 264), (2**20, 64, 1), (2, 127, 1)],
+)
+def test_columns_have_as_many_parts_as_keep_a_gpu_busy(columns: int, length: int, parts: int) -> None:
+    way = tiling(columns, length, False, F32, Target(kind="gpu", compute_units=132, group_size=256))
+    assert (way.team, way.each, way.teams) == (1, 1, 1)
+    assert way.parts == parts
+    assert (way.parts - 1) * way.per < length <= way.parts * way.per
 
 
 def test_nan_and_infinities_go_on(runtime: InterpretedRuntime) -> None:

@@ -16,7 +16,7 @@ import pytest
 import ocl_runtime as ocl
 from ocl_runtime.arrays.meaning import masks
 from ocl_runtime.device import Device
-from ocl_runtime.errors import LaunchError, OutOfMemoryError
+from ocl_runtime.errors import LaunchError, NoRoomYetError, OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import assert_same
@@ -214,6 +214,32 @@ def test_where_there_is_no_room(world: World, monkeypatch: pytest.MonkeyPatch) -
     picked = x[m]
     assert_same(picked.numpy(), HOST[HALF])
     assert picked._node.storage.nbytes < HOST.nbytes
+
+
+def test_where_there_is_room_once_commands_have_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is waited for without the registry's lock."""
+    x, m = ocl.asarray(HOST), ocl.asarray(HALF)
+    for _ in range(WARM):
+        picked = x[m]
+    memory, registry = world.executor.engine.memory, world.executor.registry
+    allocate, waited = memory.allocate, list[int]()
+
+    def wait_for_room() -> None:
+        taken = threading.Thread(target=lambda: registry.lock.acquire() and registry.lock.release())
+        taken.start()
+        taken.join(PATIENCE)
+        assert not taken.is_alive()
+        waited.append(1)
+
+    def later(*args: Any, wait: bool = True, **how: Any) -> Any:
+        if not wait and not waited:
+            raise NoRoomYetError(wait_for_room)
+        return allocate(*args, wait=wait, **how)
+
+    monkeypatch.setattr(memory, "allocate", later)
+    picked = x[m]
+    assert waited == [1]
+    assert_same(picked.numpy(), HOST[HALF])
 
 
 @pytest.mark.parametrize("call", ["enqueue", "read", "copy"])
