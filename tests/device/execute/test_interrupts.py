@@ -101,7 +101,7 @@ class Desk:
         return (ocl.from_pyopencl(self.theirs) + 1).compute()
 
     def build(self) -> Any:
-        """All caches in memory are emptied; the binaries are on disk."""
+        """All caches in memory are emptied, and there is none on disk."""
         engine = self.runtime.executor.engine
         engine._executables.clear()
         engine.programs._programs.clear()
@@ -168,7 +168,11 @@ def made(device: Device, engine: Engine, driver: Any, **changes: Any) -> Runtime
 
 
 @pytest.mark.parametrize("name", [*QUICK, "download", "build", "lend", "borrow"])
-def test_an_exception_anywhere_leaves_every_array_right(device: Device, engine: Engine, name: str) -> None:
+def test_an_exception_anywhere_leaves_every_array_right(
+    device: Device, engine: Engine, name: str, request: pytest.FixtureRequest
+) -> None:
+    if name == "build":
+        request.getfixturevalue("compiled")
     runtime = made(device, engine, Recording)
     with ocl.use(runtime):
         desk = Desk(runtime)
@@ -248,8 +252,12 @@ class Signals:
 @pytest.mark.parametrize(
     ("name", "way"), [*((name, "as it is") for name in ROADS), ("upload", "own memory"), ("download", "own memory")]
 )
-def test_signals_at_random_moments(device: Device, engine: Engine, name: str, way: str) -> None:
+def test_signals_at_random_moments(
+    device: Device, engine: Engine, name: str, way: str, request: pytest.FixtureRequest
+) -> None:
     """Each comes while a road is run again and again; others take memory then, and nothing is wrong or lost."""
+    if name == "build":
+        request.getfixturevalue("compiled")
     changes = {} if way == "as it is" else {"unified_memory": False}
     runtime = made(device, engine, lambda opencl: opencl, **changes)
     pick = random.Random(name)
