@@ -87,7 +87,8 @@ def evaluate(op: str, args: Sequence[Data], result: ValueType) -> Data:
             raise IRError(
                 f"the interpreter does not run OpenCL C: {op}", remedy="give its meaning: opencl_c(…, python=np.sin)"
             )
-        return np.asarray(op.reference(*args)).astype(op.result.numpy)
+        own = [arg.copy() for arg in args]  # a program's function may write into them
+        return np.asarray(op.reference(*own)).astype(op.result.numpy)
     first = args[0]
     match op:
         case "copy" | "uniform":

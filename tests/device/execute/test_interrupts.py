@@ -403,6 +403,7 @@ def test_the_event_of_a_transfer_is_not_lost_by_who_would_have_to_wait_for_it(de
         assert opencl._strays == []
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_program_whose_build_was_interrupted_is_built_by_who_asks_next(device: Device) -> None:
     programs = ProgramCache(cl.Context([device.cl]), device, None)
     source = "__kernel void answer(__global int *a) { a[get_global_id(0)] = 42; }"

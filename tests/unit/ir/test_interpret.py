@@ -16,6 +16,7 @@ from ocl_ir.kernel.grammar import Const, Kernel, Let, Value
 from ocl_ir.kernel.printer import text
 from ocl_ir.kernel.verify import verify
 from ocl_ir.ops import CLASSES, OPS, PARTIAL, Op, result_type
+from ocl_ir.program_ops import InlineC
 from ocl_ir.types import (
     BF16,
     BOOL,
@@ -242,6 +243,20 @@ def test_bit_counts() -> None:
         assert value_of("clz", dtype, numbers) == [dtype.bits - n.bit_length() for n in numbers]
     assert value_of("popcount", I16, [-1, 3]) == [16, 2]
     assert value_of("clz", I8, [-1, 1]) == [0, 7]
+
+
+def test_the_meaning_of_opencl_c_may_write_into_its_operands() -> None:
+    def doubled(x: np.ndarray) -> np.ndarray:
+        x *= 2
+        return x
+
+    k = KernelBuilder("inline")
+    i, y = k.global_id(0, "i"), k.pointer("y", F32)
+    value = k.load(k.pointer("x", F32), i)
+    k.store(y, i, k.op(InlineC("2 * {0}", F32, doubled), value) + value)
+    arguments = {"x": np.arange(4, dtype="f4"), "y": np.zeros(4, "f4")}
+    run(k.build(), arguments, (4,), (4,))
+    np.testing.assert_array_equal(arguments["y"], [0, 3, 6, 9])
 
 
 def test_keys_of_floats_are_in_their_order() -> None:
