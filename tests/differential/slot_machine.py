@@ -203,7 +203,7 @@ class _Item:
         return memory.read(positions, element(type_))
 
     def _place_of(self, stmt: Load | Store | Atomic, width: int) -> tuple[Memory, Data]:
-        memory, index = self._memory[stmt.pointer.id], self._read(stmt.index)
+        memory, index = self._memory[stmt.pointer.id], self._read(stmt.index).astype(np.int64)
         positions = memory.positions(np.zeros(1, np.int64), index, width, vector=width > 1)
         assert (positions >= 0).all()
         return memory, positions

@@ -17,6 +17,7 @@ from ocl_ir.kernel.grammar import (
     Break,
     Const,
     Continue,
+    For,
     If,
     Kernel,
     Let,
@@ -27,6 +28,7 @@ from ocl_ir.kernel.grammar import (
     Value,
     Variable,
     While,
+    blocks,
     map_blocks,
 )
 from ocl_ir.ops import OPS, PARTIAL
@@ -40,6 +42,12 @@ def fold(kernel: Kernel) -> Kernel:
     return _Fold(kernel).run()
 
 
+def _leaves(body: Block) -> bool:
+    """Whether a loop with this body may end before its time, or a turn of it."""
+    inner = (stmt for stmt in body if not isinstance(stmt, For | While))
+    return any(isinstance(stmt, Break | Continue) or any(map(_leaves, blocks(stmt))) for stmt in inner)
+
+
 class _Fold(Rewriter):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
@@ -50,9 +58,27 @@ class _Fold(Rewriter):
         return _renamed(super().run(), self._hints)
 
     def block(self, block: Block) -> Block:
-        folded = super().block(block)
+        folded = super().block(self._without_loops_of_one_turn(block))
         leaves = (at for at, stmt in enumerate(folded, start=1) if isinstance(stmt, Break | Continue | Return))
         return folded[: next(leaves, len(folded))]  # what follows a branch that is always taken may never run
+
+    def _without_loops_of_one_turn(self, block: Block) -> Block:
+        """A block with the bodies of loops that have one turn in their place, and without those that have none."""
+        out: list[Stmt] = []
+        for stmt in block:
+            turns = self._turns(stmt) if isinstance(stmt, For) else None
+            if not isinstance(stmt, For) or turns is None or len(turns) > 1 or (turns and _leaves(stmt.body)):
+                out.append(stmt)
+            elif turns:
+                self.became(stmt.index, self.now(stmt.start))
+                out += self._without_loops_of_one_turn(stmt.body)
+        return tuple(out)
+
+    def _turns(self, loop: For) -> range | None:
+        """What the index of a loop will be, if that is known."""
+        bounds = [self.now(bound) for bound in (loop.start, loop.stop, loop.step)]
+        known = [int(bound.value) for bound in bounds if isinstance(bound, Const)]
+        return range(*known) if len(known) == len(bounds) else None
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         if isinstance(stmt, If) and isinstance(stmt.condition, Const):

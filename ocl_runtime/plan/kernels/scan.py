@@ -90,7 +90,8 @@ def tiling(rows: int, length: int, last: bool, accumulator: DType, target: Targe
     stripes = power_of_two(-(-blocks // team), most) if team > 1 else 1
     tiles = -(-blocks // (team * stripes))
     if tiles < _SPLIT_TILES or rows >= 4 * target.compute_units:
-        teams = power_of_two(rows, target.group_size // team) if team > 1 else 1
+        # Of few rows each keeps a group for itself, so that all units have some: two kernels for a length, not more.
+        teams = target.group_size // team if team > 1 and rows >= 4 * target.compute_units else 1
         return Tiling(team, stripes, each, 1, blocks, teams)
     return Tiling(team, stripes, each, tiles, team * stripes)
 

@@ -101,9 +101,10 @@ def scan_blocks(own: Any, steps: Steps) -> None:
 def write_tile(own: Any, before: Any, total: Any, tile: Any, item: Any, length: Any, steps: Steps) -> None:
     """Stores the elements of a tile, joined with what comes before each block: a `total`, or local memory."""
     lane = item if steps.teams == 1 else item % steps.team
+    start = 0 if steps.teams == 1 else item // steps.team * (steps.team * steps.stripes)
     for stripe in hint(range(steps.stripes), unroll=steps.stripes):
         block = tile + (stripe * steps.team + lane)
-        first = total if before is None else before[first_block(item, steps) + stripe * steps.team]
+        first = total if before is None else before[start + (stripe * steps.team + lane)]
         for step in hint(range(stripe * steps.each, stripe * steps.each + steps.each), unroll=steps.each):
             own[step] = steps.join(first, own[step])
         if (block + 1) * steps.each <= length:
@@ -121,21 +122,16 @@ def totals_in_order(own: Any, item: Any, steps: TeamSteps) -> Any:
     """Local memory with the totals of all blocks of the tiles of a group in their order; and these of neighbouring
     blocks, as many as a work-item has, joined one after the other."""
     totals = local_array(steps.teams * steps.team * steps.stripes, steps.dtype)
-    first = first_block(item, steps)
+    lane = item if steps.teams == 1 else item % steps.team
+    start = 0 if steps.teams == 1 else item // steps.team * (steps.team * steps.stripes)
     for stripe in hint(range(steps.stripes), unroll=steps.stripes):
-        totals[first + stripe * steps.team] = own[stripe * steps.each + steps.each - 1]
+        totals[start + (stripe * steps.team + lane)] = own[stripe * steps.each + steps.each - 1]
     barrier()
     taken = private_array(steps.stripes, steps.dtype)
     taken[0] = totals[item * steps.stripes]
     for number in hint(range(1, steps.stripes), unroll=steps.stripes):
         taken[number] = steps.join(taken[number - 1], totals[item * steps.stripes + number])
     return totals, taken
-
-
-def first_block(item: Any, steps: TeamSteps) -> Any:
-    """Where in the group's memory the first block of a work-item is; those of the other stripes follow at distances of
-    the team."""
-    return item if steps.teams == 1 else item // steps.team * (steps.team * steps.stripes) + item % steps.team
 
 
 def scanned_by_team(own: Any, total: Any, item: Any, steps: TeamSteps) -> Any:

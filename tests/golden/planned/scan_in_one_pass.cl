@@ -72,7 +72,7 @@ void cumulative_sum(const uint m,
     }
     #pragma unroll 4
     for (int stripe_2 = 0; stripe_2 < 4; ++stripe_2) {
-        totals[lane + stripe_2 * 256] = own[stripe_2 * 4 + 4 - 1];
+        totals[stripe_2 * 256 + lane] = own[stripe_2 * 4 + 4 - 1];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     float taken[4];

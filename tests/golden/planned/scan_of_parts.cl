@@ -78,7 +78,7 @@ void cumulative_sum(const uint m,
         const float kept_1 = f32_0;
         #pragma unroll 4
         for (int stripe_2 = 0; stripe_2 < 4; ++stripe_2) {
-            totals[item + stripe_2 * 256] = own[stripe_2 * 4 + 4 - 1];
+            totals[stripe_2 * 256 + item] = own[stripe_2 * 4 + 4 - 1];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         float taken[4];

@@ -31,56 +31,42 @@ void cumulative_sum(const uint n0,
     const uint sum = product + per;
     float total = 0.0f;
     const int lane = item % 16;
-    const int product_1 = item / 16 * 16;
-    const int return_1 = product_1 + lane;
+    const uint converted_1 = (uint)lane;
+    const int start = item / 16 * 16;
+    const int sum_1 = start + lane;
     const bool differs = lane != 0;
-    const int last = product_1 + 15;
+    const int last = start + 15;
     for (uint tile = product; tile < min(sum, blocks); tile += 16) {
-        #pragma unroll 1
-        for (int stripe = 0; stripe < 1; ++stripe) {
-            const uint block = tile + (uint)(stripe * 16 + lane);
-            if ((block + 1) * 4 <= length_1) {
-                const float4 a_i = vload4(0, a + (row * a_stride0 + block * 4));
-                const int product_4 = stripe * 4;
-                own[product_4] = a_i.s0;
-                own[product_4 + 1] = a_i.s1;
-                own[product_4 + 2] = a_i.s2;
-                own[product_4 + 3] = a_i.s3;
-            } else {
-                const uint product_5 = block * 4;
-                const int product_6 = stripe * 4;
-                #pragma unroll 4
-                for (int step_1 = 0; step_1 < 4; ++step_1) {
-                    const uint r = product_5 + (uint)step_1;
-                    f32_0 = 0.0f;
-                    if (r < length_1) {
-                        const float a_i_1 = a[row * a_stride0 + r];
-                        f32_0 = a_i_1;
-                    }
-                    own[product_6 + step_1] = f32_0;
+        const uint block = tile + converted_1;
+        const bool is_at_most = (block + 1) * 4 <= length_1;
+        if (is_at_most) {
+            const float4 a_i = vload4(0, a + (row * a_stride0 + block * 4));
+            own[0] = a_i.s0;
+            own[1] = a_i.s1;
+            own[2] = a_i.s2;
+            own[3] = a_i.s3;
+        } else {
+            const uint product_2 = block * 4;
+            #pragma unroll 4
+            for (int step_1 = 0; step_1 < 4; ++step_1) {
+                const uint r = product_2 + (uint)step_1;
+                f32_0 = 0.0f;
+                if (r < length_1) {
+                    const float a_i_1 = a[row * a_stride0 + r];
+                    f32_0 = a_i_1;
                 }
+                own[step_1] = f32_0;
             }
         }
-        #pragma unroll 1
-        for (int stripe_1 = 0; stripe_1 < 1; ++stripe_1) {
-            const int product_7 = stripe_1 * 4;
-            #pragma unroll 4
-            for (int step_2 = product_7 + 1; step_2 < product_7 + 4; ++step_2) {
-                own[step_2] = own[step_2 - 1] + own[step_2];
-            }
+        #pragma unroll 4
+        for (int step_2 = 1; step_2 < 4; ++step_2) {
+            own[step_2] = own[step_2 - 1] + own[step_2];
         }
         const float kept_1 = total;
-        #pragma unroll 1
-        for (int stripe_2 = 0; stripe_2 < 1; ++stripe_2) {
-            totals[return_1 + stripe_2 * 16] = own[stripe_2 * 4 + 4 - 1];
-        }
+        totals[sum_1] = own[3];
         barrier(CLK_LOCAL_MEM_FENCE);
         float taken[1];
         taken[0] = totals[item];
-        #pragma unroll 1
-        for (int number = 1; number < 1; ++number) {
-            taken[number] = taken[number - 1] + totals[item + number];
-        }
         const float scanned = taken[0];
         shared[item] = scanned;
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -104,33 +90,22 @@ void cumulative_sum(const uint n0,
         const float before = f32_0;
         const float tile_total = shared[last];
         totals[item] = before;
-        #pragma unroll 1
-        for (int number_1 = 1; number_1 < 1; ++number_1) {
-            totals[item + number_1] = before + taken[number_1 - 1];
-        }
         barrier(CLK_LOCAL_MEM_FENCE);
-        #pragma unroll 1
-        for (int stripe_3 = 0; stripe_3 < 1; ++stripe_3) {
-            const int product_12 = stripe_3 * 16;
-            const uint block_1 = tile + (uint)(product_12 + lane);
-            const float first = totals[return_1 + product_12];
-            const int product_13 = stripe_3 * 4;
+        const float first = totals[sum_1];
+        #pragma unroll 4
+        for (int step_3 = 0; step_3 < 4; ++step_3) {
+            own[step_3] = first + own[step_3];
+        }
+        if (is_at_most) {
+            const float4 joined = (float4)(own[0], own[1], own[2], own[3]);
+            vstore4(joined, 0, y + (row * y_stride0 + block * 4));
+        } else {
+            const uint product_5 = block * 4;
             #pragma unroll 4
-            for (int step_3 = product_13; step_3 < product_13 + 4; ++step_3) {
-                own[step_3] = first + own[step_3];
-            }
-            if ((block_1 + 1) * 4 <= length_1) {
-                const float own_value_7 = own[product_13 + 3];
-                const float4 joined = (float4)(own[product_13], own[product_13 + 1], own[product_13 + 2], own_value_7);
-                vstore4(joined, 0, y + (row * y_stride0 + block_1 * 4));
-            } else {
-                const uint product_15 = block_1 * 4;
-                #pragma unroll 4
-                for (int step_4 = 0; step_4 < 4; ++step_4) {
-                    const uint sum_28 = product_15 + (uint)step_4;
-                    if (sum_28 < length_1) {
-                        y[row * y_stride0 + sum_28] = own[product_13 + step_4];
-                    }
+            for (int step_4 = 0; step_4 < 4; ++step_4) {
+                const uint sum_9 = product_5 + (uint)step_4;
+                if (sum_9 < length_1) {
+                    y[row * y_stride0 + sum_9] = own[step_4];
                 }
             }
         }

@@ -65,7 +65,7 @@ void totals(const uint m,
         }
         #pragma unroll 4
         for (int stripe_2 = 0; stripe_2 < 4; ++stripe_2) {
-            totals_1[item + stripe_2 * 256] = own[stripe_2 * 4 + 4 - 1];
+            totals_1[stripe_2 * 256 + item] = own[stripe_2 * 4 + 4 - 1];
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         float taken[4];

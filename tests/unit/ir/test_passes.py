@@ -249,6 +249,40 @@ def test_fold_takes_the_branch_that_is_known() -> None:
     assert count(kernel, Store) == 1
 
 
+def loops_after_folding(start: int, stop: int, step: int, inner: Callable[[KernelBuilder], None]) -> tuple[int, str]:
+    """How many loops are left, and what is stored."""
+    k = KernelBuilder("loop")
+    y = k.pointer("y", I32)
+    with k.for_(start, stop, step, dtype=I32, hint="turn") as turn:
+        k.store(y, turn, turn * 2 + 1)
+        inner(k)
+    folded = fold(k.build())
+    verify(folded)
+    stores = [str(stmt.value) for stmt in walk(folded.body) if isinstance(stmt, Store)]
+    return sum(isinstance(stmt, For) for stmt in walk(folded.body)), " ".join(stores)
+
+
+def test_fold_writes_out_loops_of_one_turn() -> None:
+    nothing = lambda k: None  # noqa: E731
+    assert loops_after_folding(3, 4, 1, nothing) == (0, str(Const(7, I32)))
+    assert loops_after_folding(3, 9, 8, nothing) == (0, str(Const(7, I32)))
+    assert loops_after_folding(3, 3, 1, nothing) == (0, "")
+    assert loops_after_folding(3, 5, 1, nothing)[0] == 1
+
+
+def test_fold_keeps_loops_of_one_turn_that_are_left_before_its_end() -> None:
+    def left(k: KernelBuilder) -> None:
+        with k.if_(k.global_id(0, "i") > 5):
+            k.break_()
+
+    def inner_is_left(k: KernelBuilder) -> None:
+        with k.for_(0, k.global_id(0, "i"), hint="other"):
+            k.break_()
+
+    assert loops_after_folding(0, 1, 1, left)[0] == 1
+    assert loops_after_folding(0, 1, 1, inner_is_left)[0] == 1, "the inner one"
+
+
 @pytest.mark.parametrize("leave", ["return_", "break_", "continue_"])
 def test_fold_leaves_nothing_behind_a_branch_that_always_leaves(leave: str) -> None:
     def make(k: KernelBuilder) -> None:
