@@ -20,6 +20,7 @@ _SIZES = [
     *[(80 + 8 * number, 260 + 4 * number) for number in range(6)],
     *[(7, 5), (12, 9), (9, 12), (30, 30), (31, 2), (2, 31), (1, 8), (8, 1), (0, 4), (4, 0)],
     *[(160 + 16 * number, 160 + 16 * number) for number in range(5)],
+    *[(264 + 2 * number, 64) for number in range(6)],  # of which products have one plan on a GPU, too
 ]
 
 
