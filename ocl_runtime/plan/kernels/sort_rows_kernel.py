@@ -23,8 +23,8 @@ from ocl_runtime.plan.kernels.form import Spec, Term
 from ocl_runtime.plan.kernels.naming import kernel_name
 from ocl_runtime.plan.kernels.sort_elements import Elements, bits_of
 
-barrier, group_id, hint, local_array, local_id, private_array, unrolled = (
-    BUILTINS[name] for name in ("barrier", "group_id", "hint", "local_array", "local_id", "private_array", "unrolled")
+barrier, group_id, hint, local_array, local_id, private_array = (
+    BUILTINS[name] for name in ("barrier", "group_id", "hint", "local_array", "local_id", "private_array")
 )
 
 
@@ -126,9 +126,11 @@ def sort_rows_by_teams(rows: Any, length: Any, steps: Steps) -> None:
         if places is not None:
             places[step] = lane * steps.each + step
     sort_own(own, places, steps)
-    for turn in unrolled(range(steps.turns)):
+    width = steps.each
+    for _ in range(steps.turns):
         stage(own, places, staged, staged_places, first + lane * steps.each, steps)
-        merge_part(own, places, staged, staged_places, first, lane, steps.each << turn, steps)
+        merge_part(own, places, staged, staged_places, first, lane, width, steps)
+        width = width * 2
     stage(own, places, staged, staged_places, first + lane * steps.each, steps)
     for step in hint(range(steps.each), unroll=steps.each):
         r = step * steps.team + lane
@@ -138,8 +140,8 @@ def sort_rows_by_teams(rows: Any, length: Any, steps: Steps) -> None:
 
 def sort_own(own: Any, places: Any, steps: Steps) -> None:
     """Sorts what a work-item has: neighbours change places, in turns those that begin at even and at odd places."""
-    for turn in unrolled(range(steps.each)):
-        for step in unrolled(range(turn % 2, steps.each - 1, 2)):
+    for turn in hint(range(steps.each), unroll=steps.each):
+        for step in hint(range(turn & 1, steps.each - 1, 2), unroll=steps.each // 2):
             if steps.key(own[step + 1]) < steps.key(own[step]):
                 lower = own[step + 1]
                 own[step + 1] = own[step]
@@ -164,14 +166,13 @@ def merge_part(
     own: Any, places: Any, staged: Any, staged_places: Any, first: Any, lane: Any, width: Any, steps: Steps
 ) -> None:
     """The part that a work-item has of two merged runs of `width` elements of a row that begins at `first`."""
-    start = lane * steps.each // (2 * width) * (2 * width)
-    distance = lane * steps.each - start
-    left_run = first + start
+    distance = lane * steps.each & (2 * width - 1)
+    left_run = first + lane * steps.each - distance
     right_run = left_run + width
     low = distance - width if distance > width else 0
     high = min(distance, width)
     while low < high:  # how many of the left run come before the part
-        middle = (low + high) // 2
+        middle = (low + high) >> 1
         if steps.key(staged[right_run + (distance - 1 - middle)]) < steps.key(staged[left_run + middle]):
             high = middle
         else:
