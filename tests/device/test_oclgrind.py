@@ -283,7 +283,15 @@ def test_all_kernels_ran() -> None:
     assert cases <= ran
     assert PLANTED.keys() <= ran
     assert {"compare_and_swap hybrid", "running_sums hybrid", "a sum 300", "broadcasting"} <= ran
-    assert {"scans gpu", "masks gpu", "counts gpu", "sums at places gpu", "the last at each place gpu"} <= ran
+    assert {
+        "scans gpu",
+        "sorts gpu",
+        "sorts cpu",
+        "masks gpu",
+        "counts gpu",
+        "sums at places gpu",
+        "the last at each place gpu",
+    } <= ran
 
 
 if __name__ == "__main__":

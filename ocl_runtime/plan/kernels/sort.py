@@ -1,5 +1,5 @@
-"""Decides how rows are sorted: short ones each at once, by merging (`sort_rows_kernel.py`), long ones by radix sort
-from the least significant digit on, of 8 bits a pass (`sort_pass_kernel.py`).
+"""Decides how rows are sorted: short ones each at once (`sort_rows_kernel.py`), long ones by radix sort from
+the least significant digit on, of 8 bits a pass (`sort_pass_kernel.py`).
 
 A pass takes three steps: each tile is counted by digit, the counts are scanned in the order of digits and then of
 tiles, and each tile is written where the scan says. So a narrow dtype takes fewer passes. Between them elements go to
@@ -34,8 +34,8 @@ from ocl_runtime.plan.target import Target
 
 _EACH = 8
 """Elements of a work-item of a GPU in a row that is sorted at once."""
-_MERGED = 256
-"""Elements of a row up to which a work-item of a CPU merges; a pass looks at as many counts."""
+_COUNTED = 256
+"""Elements of a row up to which a work-item of a CPU counts those before each; a pass looks at as many counts."""
 _TILE_BYTES = 64
 """Of a work-item of a GPU in a tile of a pass, at most 16 elements."""
 _LEAST_TILE = 4096
@@ -67,7 +67,7 @@ def sort_launches(
     There are elements, and less than 2^32 in a row. Leaves among the values are buffers, iotas and scalars.
     """
     length, target = sorting.shape[-1], lowering.target
-    if length <= (_MERGED if target.kind == "cpu" else _EACH * target.group_size):
+    if length <= (_COUNTED if target.kind == "cpu" else _EACH * target.group_size):
         return [_rows_launch(sorting, storage, lowering)]
     return _passes(sorting, storage, allocate, lowering)
 
@@ -90,7 +90,7 @@ def _rows_launch(sorting: Sorting, storage: Storage, lowering: Lowering) -> Laun
     kept, leaves = _collapsed(sorting)
     length, rows = sorting.shape[-1], math.prod(kept)
     if target.kind == "cpu":
-        team, teams, each = 0, 1, power_of_two(length, _MERGED)
+        team, teams, each = 0, 1, power_of_two(length, _COUNTED)
         per = -(-rows // min(rows, 8 * target.compute_units))
         groups = -(-rows // per)
     else:

@@ -2,8 +2,8 @@
 
 On a GPU a row belongs to a team of work-items. Each of them sorts some neighbours in its registers, by a network of
 comparisons of neighbours, then runs of them are merged in local memory: a work-item finds where its part of a merged
-run begins by a binary search (Green, McColl and Bader, GPU merge path, 2012). On a CPU one work-item merges runs. What
-is equal stays in its order either way.
+run begins by a binary search (Green, McColl and Bader, GPU merge path, 2012). On a CPU a work-item counts for each
+element those that come before it, in vectors and without branches. What is equal stays in its order either way.
 """
 
 from __future__ import annotations
@@ -63,46 +63,22 @@ class Steps(NamedTuple):
 
 
 def sort_rows_by_one(rows: Any, length: Any, per: Any, steps: Steps) -> None:
-    """Sorts `per` rows by one work-item, which merges runs from one half of its memory into the other."""
-    own = private_array(2 * steps.each, steps.dtype)
-    places = private_array(2 * steps.each, np.uint32) if steps.places else None
+    """Sorts `per` rows by one work-item."""
+    bits = private_array(steps.each, steps.dtype)
+    keys = private_array(steps.each, steps.dtype)
     begin = group_id(0) * per
     for row in range(begin, min(begin + per, rows)):
         for r in range(length):
-            own[r] = steps.bits(row, r)
-            if places is not None:
-                places[r] = r
-        source = 0
-        width = 1
-        while width < length:
-            start = 0
-            while start < length:
-                merge_runs(own, places, source, start, width, length, steps)
-                start = start + 2 * width
-            source = steps.each - source
-            width = width * 2
+            bits[r] = steps.bits(row, r)
+            keys[r] = steps.key(bits[r])
         for r in range(length):
-            steps.store(row, r, own[source + r] if places is None else places[source + r])
-
-
-def merge_runs(own: Any, places: Any, source: Any, start: Any, width: Any, length: Any, steps: Steps) -> None:
-    """Merges two neighbouring runs into the other half of the memory."""
-    left = source + start
-    middle = source + min(start + width, length)
-    right = middle
-    end = source + min(start + 2 * width, length)
-    target = steps.each - source
-    for number in range(target + start, target + min(start + 2 * width, length)):
-        if left == middle or (right < end and steps.key(own[right]) < steps.key(own[left])):
-            own[number] = own[right]
-            if places is not None:
-                places[number] = places[right]
-            right = right + 1
-        else:
-            own[number] = own[left]
-            if places is not None:
-                places[number] = places[left]
-            left = left + 1
+            key = keys[r]
+            rank = np.uint32(0)
+            for other in range(r):
+                rank = rank + (np.uint32(1) if keys[other] <= key else np.uint32(0))
+            for other in range(r + 1, length):
+                rank = rank + (np.uint32(1) if keys[other] < key else np.uint32(0))
+            steps.store(row, rank, r if steps.places else bits[r])
 
 
 def sort_rows_by_teams(rows: Any, length: Any, steps: Steps) -> None:
