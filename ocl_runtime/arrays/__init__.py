@@ -149,6 +149,7 @@ from ocl_runtime.arrays.functions.manipulation import (  # noqa: A004
 )
 from ocl_runtime.arrays.functions.scans import cumulative_prod, cumulative_sum
 from ocl_runtime.arrays.functions.searching import argmax, argmin, isin, searchsorted
+from ocl_runtime.arrays.functions.sorting import argsort, sort
 from ocl_runtime.arrays.functions.statistics import (  # noqa: A004
     all,
     any,
@@ -201,6 +202,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "asarray",
     "asin",
     "asinh",
@@ -333,6 +335,7 @@ __all__ = [
     "signbit",
     "sin",
     "sinh",
+    "sort",
     "sqrt",
     "square",
     "squeeze",

@@ -85,6 +85,11 @@ class Methods(Operators, Display):
         """Where the first of the least elements is; see `ocl_runtime.argmin`."""
         return self._call("argmin", axis=axis, keepdims=keepdims)
 
+    def argsort(self, axis: int = -1) -> Self:
+        """The places of the elements along an axis in ascending order, the last of them by default; see
+        `ocl_runtime.argsort`."""
+        return self._call("argsort", axis=axis)
+
     def cumsum(self, axis: int | None = None, dtype: Any = None) -> Self:
         """The sums of all elements up to each along an axis; without one, of the flat array. See
         `ocl_runtime.cumulative_sum`."""
@@ -196,6 +201,11 @@ class Methods(Operators, Display):
     def copy(self) -> Self:
         """A new array with the same elements. What is later written into one of them does not show in the other."""
         return +self
+
+    def sort(self, axis: int = -1) -> None:
+        """Puts the elements along an axis, by default the last one, in ascending order, in this array; see
+        `ocl_runtime.sort`. Raises as `x[...] = value` does."""
+        self[...] = self._call("sort", axis=axis)
 
     def fill(self, value: bool | float) -> None:
         """Writes a number everywhere. Raises as `x[...] = value` does."""

@@ -25,6 +25,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     picking.py       elements at places, and by conditions
     products.py      products, covariances, convolutions
     searching.py     where elements are
+    sorting.py       elements in order
     counting.py      how often values come
     calculus.py      differences, integrals, interpolation, polynomials
     information.py   questions about arrays and dtypes

@@ -32,6 +32,7 @@ from ocl_runtime.numpy import (
     reductions,
     searching,
     shapes,
+    sorting,
 )
 from ocl_runtime.numpy.results import numpys
 from ocl_runtime.numpy.ufuncs import ufunc
@@ -50,7 +51,7 @@ class Entry:
 
 _MODULES = (
     calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, reductions,
-    searching, shapes,
+    searching, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -75,9 +76,9 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition argsort einsum frexp gcd histogram2d histogramdd i0
+        argpartition einsum frexp gcd histogram2d histogramdd i0
         intersect1d lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
-        quantile roots setdiff1d setxor1d sort sort_complex union1d unique unique_all unique_counts unique_inverse
+        quantile roots setdiff1d setxor1d sort_complex union1d unique unique_all unique_counts unique_inverse
         unique_values
     """,
     _OF_HOST: "kaiser memmap",
@@ -100,7 +101,7 @@ _MISSING: dict[str, str] = {
     "einsum is not here yet: see tensordot": "einsum_path",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
-"""What comes nearest, and for which names. Sorting, sets, quantiles, linear algebra, Fourier transforms and random
+"""What comes nearest, and for which names. Sets, quantiles, linear algebra, Fourier transforms and random
 numbers come later: then their names move from here to the modules that compute them."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ocl_ir.graph.build import Assign, Contract, Node, Scalar, Scan, Scatter
+from ocl_ir.graph.build import Assign, Contract, Node, Scalar, Scan, Scatter, Sort
 from ocl_ir.graph.printer import Statements, statements
 from ocl_ir.guards import example
 from ocl_ir.layout import Layout
@@ -99,6 +99,8 @@ def _kind(group: Group) -> str:
             return "a product of matrices"
         case Scan():
             return f"a scan along axis {example(root.axis)}"
+        case Sort():
+            return "a sort along the last axis"
         case Assign():
             return "a write of a part"
         case Scatter():

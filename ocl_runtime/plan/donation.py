@@ -26,6 +26,7 @@ from ocl_ir.graph.build import (
     Scalar,
     Scan,
     Scatter,
+    Sort,
     Storage,
 )
 from ocl_runtime.plan.structure import Structure
@@ -153,7 +154,7 @@ class Holders:
         buffers: dict[int, list[int]] = {}
         for index, args in self._args.items():
             node = structure.nodes[index]
-            computed = index in self._roots or isinstance(node, Reduce | Contract | Scan | Assign | Scatter)
+            computed = index in self._roots or isinstance(node, Reduce | Contract | Scan | Sort | Assign | Scatter)
             if wanted[index] and index not in self._numbers and not computed:
                 for arg in args:
                     wanted[arg] = True

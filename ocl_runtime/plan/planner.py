@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 
-from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Undefined, buffer, walk
+from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Sort, Undefined, buffer, walk
 from ocl_ir.guards import example
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
@@ -30,6 +30,8 @@ from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
 from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
+from ocl_runtime.plan.kernels.sort import Sorting, sort_launches
+from ocl_runtime.plan.kernels.sort_elements import bits_of
 from ocl_runtime.plan.launch import Launch, Plan
 from ocl_runtime.plan.memory import PlanMemory, storage_of
 from ocl_runtime.plan.planning import Planning
@@ -171,6 +173,8 @@ class _Planner:
             memory.put(root, self._contracted(bundle, root))
         elif isinstance(root, Scan):
             memory.put(root, self._scanned(bundle, group, root))
+        elif isinstance(root, Sort):
+            memory.put(root, self._sorted(bundle, group, root))
         else:
             self._computed(bundle)
         for node in (group.root for group in bundle.groups if self._into):
@@ -258,6 +262,31 @@ class _Planner:
         )
         self.launches += scan_launches(scanning, target.storage, allocate, self._lowering(root.where))
         return target
+
+    def _sorted(self, bundle: Bundle, group: Group, root: Sort) -> Buffer:
+        target, allocate = self._memory.fresh(root, group.layout), self._executor.allocate
+        values, of = self._memory.values(bundle), root.arg.dtype
+        if of.is_float and of.bits == 16:  # noqa: PLR2004  # whose bits are not at hand where they are computed as f32
+            values = (self._as_bits(values, root.arg),)
+        sorting = Sorting(
+            values=values,
+            shape=group.shape,
+            of=of,
+            descending=root.descending,
+            places=root.what == "places",
+        )
+        self.launches += sort_launches(sorting, target.storage, allocate, self._lowering(root.where))
+        return target
+
+    def _as_bits(self, values: tuple[Value, ...], node: Node) -> Leaf:
+        """The bits of some values in memory."""
+        value = values[-1]
+        if len(values) > 1 or not (isinstance(value, Leaf) and isinstance(value.source, Buffer)):
+            made, layout = self._memory.fresh(node, Layout.contiguous(node.shape)), Layout.contiguous(node.shape)
+            self._store(values, made, node.where)
+            value = Leaf(made, layout, False)
+        assert isinstance(value.source, Buffer)
+        return Leaf(buffer(value.source.storage, bits_of(node.dtype), value.layout), value.layout, False)
 
     def _written(self, bundle: Bundle, group: Group, base: Leaf) -> Buffer:
         """A part of the base written."""

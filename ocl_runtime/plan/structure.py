@@ -28,6 +28,7 @@ from ocl_ir.graph.build import (
     Scalar,
     Scan,
     Scatter,
+    Sort,
     Step,
     Storage,
     Undefined,
@@ -275,6 +276,8 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
             return node.dtype, numbers.setdefault(lies, len(numbers))
         case Scan():
             return node.op, node.axis, node.dtype
+        case Sort():
+            return node.what, node.descending
     raise AssertionError(node)
 
 
@@ -327,7 +330,7 @@ def _again(
         return None if value is None else number(value)
 
     match node:
-        case Elementwise() | Gather() | Scatter() | Reduce() | Contract() | Scan():  # which have no sizes of their own
+        case Elementwise() | Gather() | Scatter() | Reduce() | Contract() | Scan() | Sort():  # no sizes of their own
             return rebuilt(node, args, where)
         case Scalar():
             return graph.scalar(scalar[node], node.dtype, numbers(node.shape), where)

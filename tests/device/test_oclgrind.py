@@ -236,6 +236,11 @@ def places(begins: Callable[[str], None]) -> None:
             for axis in (0, 1):
                 np.testing.assert_array_equal(ocl.cumulative_sum(x, axis=axis).numpy(), a.cumsum(axis))
             np.testing.assert_array_equal(ocl.cumulative_sum(ocl.tile(x[0], (8,))).numpy(), np.tile(a[0], 8).cumsum())
+            begins(f"sorts {kind}")
+            for row in (a, np.tile(a, (1, 4))):
+                np.testing.assert_array_equal(ocl.sort(ocl.asarray(row)).numpy(), np.sort(row))
+                found = ocl.argsort(ocl.asarray(row), descending=True).numpy()
+                np.testing.assert_array_equal(found, np.argsort(-row, kind="stable"))
             begins(f"masks {kind}")
             count = int(mask.sum())  # the simulator counts vectors of bools as -1 each
             packed = masks.rows(m._node).packed(ocl.reshape(x, (-1,))._node, count)
@@ -278,7 +283,15 @@ def test_all_kernels_ran() -> None:
     assert cases <= ran
     assert PLANTED.keys() <= ran
     assert {"compare_and_swap hybrid", "running_sums hybrid", "a sum 300", "broadcasting"} <= ran
-    assert {"scans gpu", "masks gpu", "counts gpu", "sums at places gpu", "the last at each place gpu"} <= ran
+    assert {
+        "scans gpu",
+        "sorts gpu",
+        "sorts cpu",
+        "masks gpu",
+        "counts gpu",
+        "sums at places gpu",
+        "the last at each place gpu",
+    } <= ran
 
 
 if __name__ == "__main__":

@@ -51,6 +51,11 @@ CASES = {
     ),
     "argmax_of_columns": Planned(replace(GPU, vector_bytes=16), lambda x: xp.argmax(x, axis=0), (8192, 8192)),
     "quotients.ptx": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
+    "sort_of_rows": Planned(GPU, lambda x: xp.sort(x, axis=1), (4096, 1000)),
+    "sort_pass_counts": Planned(GPU, xp.sort, (2**20,)),
+    "sort_pass": Planned(GPU, xp.sort, (2**20,), number=-1),
+    "argsort_pass": Planned(GPU, xp.argsort, (2**20,), "u4", number=-1),
+    "sort_pass_on_a_cpu": Planned(CPU, xp.sort, (2**20,), "i4", number=-1),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
 }
 

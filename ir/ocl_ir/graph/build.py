@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import cast
+from typing import Literal, cast
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
@@ -29,6 +29,7 @@ from ocl_ir.graph.nodes import (
     ScanOp,
     Scatter,
     ScatterOp,
+    Sort,
     Step,
     Storage,
     Undefined,
@@ -44,7 +45,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.ops import result_type
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import Where, caller, calling_line
-from ocl_ir.types import BF16, BOOL, F16, DType
+from ocl_ir.types import BF16, BOOL, F16, I64, DType
 
 __all__ = [
     "Assign",
@@ -62,6 +63,7 @@ __all__ = [
     "ScanOp",
     "Scatter",
     "ScatterOp",
+    "Sort",
     "Step",
     "Storage",
     "Undefined",
@@ -86,6 +88,7 @@ __all__ = [
     "scan",
     "scatter",
     "single",
+    "sort",
     "stepped",
     "typed",
     "undefined",
@@ -213,6 +216,12 @@ def scan(op: ScanOp, arg: Node, axis: int, dtype: DType, where: Where = "") -> N
     """The elements up to each along an axis joined, as `dtype`."""
     joined = accumulating(op, arg.dtype, dtype)
     return _deep(Scan(arg.shape, dtype, where or caller(), True, (arg,), op, axis, joined))
+
+
+def sort(what: Literal["values", "places"], arg: Node, *, descending: bool = False, where: Where = "") -> Node:
+    """The elements of a node along its last axis in order, or the places they had before."""
+    dtype = arg.dtype if what == "values" else I64
+    return _deep(Sort(arg.shape, dtype, where or caller(), True, (arg,), what, descending))
 
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:

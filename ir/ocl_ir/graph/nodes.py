@@ -9,6 +9,7 @@
          | Reduce op, Node, axes              sum, prod, min or max over axes
          | Contract Node, Node                products of the matrices in the last two axes
          | Scan op, Node, axis                running sums or products along an axis
+         | Sort what, Node                    elements in order along the last axis, or the places they had
          | Scatter op, Node*                  a node written at computed places: value, whether, an index each axis
          | Undefined                          elements that nobody has written yet
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
@@ -285,6 +286,20 @@ class Scan(AnyNode):
 
 
 @dataclass(eq=False, repr=False, slots=True)
+class Sort(AnyNode):
+    """The elements along the last axis in ascending or `descending` order, equal ones as they were before each other;
+    or, in int64, the `places` that these had. NaN counts as greatest, -0.0 equals 0.0."""
+
+    what: Final[Literal["values", "places"]]
+    descending: Final[bool]
+
+    @property
+    def arg(self) -> Node:
+        """The node that is sorted."""
+        return self.args[0]
+
+
+@dataclass(eq=False, repr=False, slots=True)
 class Assign(AnyNode):
     """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
 
@@ -304,13 +319,25 @@ class Assign(AnyNode):
 
 
 Node: TypeAlias = (
-    Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract | Scan | Assign
+    Buffer
+    | Iota
+    | Scalar
+    | Elementwise
+    | Movement
+    | Gather
+    | Scatter
+    | Undefined
+    | Reduce
+    | Contract
+    | Scan
+    | Sort
+    | Assign
 )
 
 
 KERNEL = 8
 """The cost of an operation that needs a kernel of its own: those of an expression are one kernel."""
-_COSTS = dict.fromkeys((Assign, Contract, Reduce, Scan, Scatter), KERNEL) | {Movement: 0}
+_COSTS = dict.fromkeys((Assign, Contract, Reduce, Scan, Scatter, Sort), KERNEL) | {Movement: 0}
 
 
 def cost(node: Node) -> int:

@@ -24,6 +24,7 @@ from ocl_ir.graph.build import (
     Scalar,
     Scan,
     Scatter,
+    Sort,
     Undefined,
     walk,
 )
@@ -126,6 +127,9 @@ def _call(node: Node, args: list[str]) -> str:
             return f"contract({', '.join(args)})"
         case Scan():
             return f"cumulative_{node.op}({args[0]}, axis {node.axis})"
+        case Sort():
+            order = ", descending" if node.descending else ""
+            return f"{'sort' if node.what == 'values' else 'argsort'}({args[0]}{order})"
         case Assign():
             region = node.region
             lies = f"[{_numbers(region.shape)}] strides [{_numbers(region.strides)}] offset {example(region.offset)}"

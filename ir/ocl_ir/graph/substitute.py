@@ -12,7 +12,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Assign, Buffer, Contract, Elementwise, Gather, Movement, Node, Reduce, Scan, Scatter
+from ocl_ir.graph.build import (
+    Assign,
+    Buffer,
+    Contract,
+    Elementwise,
+    Gather,
+    Movement,
+    Node,
+    Reduce,
+    Scan,
+    Scatter,
+    Sort,
+)
 from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import Where
 
@@ -57,6 +69,8 @@ def form(node: Node) -> Hashable:
             return "reduce", node.op, node.axes, node.keepdims, node.dtype
         case Scan():
             return "scan", node.op, node.axis, node.dtype
+        case Sort():
+            return "sort", node.what, node.descending
         case Assign():
             return "assign", node.region.identity
     return node
@@ -83,6 +97,8 @@ def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
             return graph.contract(args[0], args[1], where)
         case Scan():
             return graph.scan(node.op, args[0], node.axis, node.dtype, where)
+        case Sort():
+            return graph.sort(node.what, args[0], descending=node.descending, where=where)
         case Assign():
             return graph.assign(args[0], node.region, args[1], where)
         case Buffer():

@@ -7,6 +7,7 @@ taking.py          elements at computed places
 creation.py        arrays from data and from nothing
 statistics.py      reductions
 searching.py       where elements are
+sorting.py         elements in order
 counting.py        how often integers come
 histograms.py      how many numbers lie between edges
 linear_algebra.py  products of matrices and vectors

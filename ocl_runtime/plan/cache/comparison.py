@@ -23,6 +23,7 @@ from ocl_ir.graph.build import (
     Scalar,
     Scan,
     Scatter,
+    Sort,
     Undefined,
     walk,
 )
@@ -40,6 +41,7 @@ _OWN: Final[dict[type, tuple[str, ...]]] = {
     Scalar: ("shape",),
     Scan: ("op", "axis"),
     Scatter: ("op",),
+    Sort: ("what", "descending"),
     Undefined: ("shape",),
 }
 """What nodes are, but for their dtype, operands, memory and numbers, with the sizes that are their own."""

@@ -34,6 +34,7 @@ from ocl_ir.graph.build import (
     Scalar,
     Scan,
     Scatter,
+    Sort,
     Step,
 )
 from ocl_ir.indices import Shape
@@ -79,7 +80,10 @@ class Group:
     def pointwise(self) -> bool:
         """Whether each place of the index space gives one element of the result, and that is all."""
         return (
-            not self.looks and self.reduce is None and self.base is None and not isinstance(self.root, Contract | Scan)
+            not self.looks
+            and self.reduce is None
+            and self.base is None
+            and not isinstance(self.root, Contract | Scan | Sort)
         )
 
     @property
@@ -154,7 +158,7 @@ class _Fuser:
         """Of all nodes, operands first: as a program asked for them."""
         self._reshapes = any(isinstance(node, Movement) and copies(node) for node in read_counts)
         """Whether there are some that may have to copy."""
-        self._share = {Reduce, Scan, Scatter}.isdisjoint(map(type, read_counts))
+        self._share = {Reduce, Scan, Scatter, Sort}.isdisjoint(map(type, read_counts))
         """Whether all kernels let reads of neighbours share a pointer."""
         for node, count in read_counts.items():  # operands first: what is stored of them is not computed again
             if count > 1 and isinstance(node, Elementwise | Gather) and node not in self._alone:
@@ -192,7 +196,7 @@ class _Fuser:
                 shapes.append(node.arg.shape)
             elif isinstance(node, Buffer | Iota):
                 others.append(node.layout)
-            elif node in self._alone or isinstance(node, Reduce | Scan | Contract | Assign | Scatter):
+            elif node in self._alone or isinstance(node, Reduce | Scan | Sort | Contract | Assign | Scatter):
                 others.append(canonical(node))
             else:
                 return None
@@ -211,7 +215,7 @@ class _Fuser:
         shape, base = root.shape, None
         top: Node = root
         match root:
-            case Reduce() | Scan():
+            case Reduce() | Scan() | Sort():
                 top, shape = root.arg, root.arg.shape
             case Assign():
                 top, shape = root.value, root.value.shape
@@ -231,7 +235,7 @@ class _Fuser:
                 if before is not None:
                     shape, chain = before, Chain(Step("reshape", before), None)
         body = growing.reach(top, chain)
-        share = not isinstance(root, Reduce | Scan | Scatter)
+        share = not isinstance(root, Reduce | Scan | Scatter | Sort)
         growing.open_from(body, len(shape), self._target, share=share, order=self._order)
         reduce, why = root if isinstance(root, Reduce) else None, self._alone[root]
         return self._grown(Group(root, reduce, shape, growing.values(body), layout, base, looks, why), growing)

@@ -24,6 +24,7 @@ from ocl_ir.graph.build import (
     Scalar,
     Scan,
     Scatter,
+    Sort,
     Step,
     Undefined,
 )
@@ -54,6 +55,7 @@ _ENDS: Mapping[type[Node], str] = {
     Assign: "a write ends its kernel",
     Scatter: "a write ends its kernel",
     Scan: "a scan ends its kernel",
+    Sort: "a sort ends its kernel",
 }
 
 _IN_MEMORY = frozenset({Buffer, Iota, Scalar})

@@ -25,5 +25,9 @@ scan_one_pass.py    those whose work-groups wait for each other
 scatter.py          kernels that write at computed places
 scatter_table_kernel.py kernels that join many values at computed places
 pack_kernel.py      kernels that pack what a mask holds for
+sort.py             how rows are sorted
+sort_elements.py    the bits of elements, and the keys that order them
+sort_rows_kernel.py kernels that sort short rows
+sort_pass_kernel.py kernels of a pass of the radix sort
 cache.py            kernels by their form
 """

@@ -56,6 +56,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "count_nonzero": xp.count_nonzero, "var": xp.var, "std": xp.std, "argmax": xp.argmax, "argmin": xp.argmin,
     "add_at": added, "set_at": replaced, "histogram": lambda x: xp.histogram(x, 3)[0],
     "bincount": None,  # of one axis of integers
+    "sort": xp.sort, "argsort": xp.argsort,
     "searchsorted": lambda x: xp.searchsorted([1, 2, 3], x), "isin": lambda x: xp.isin(x, [1, 2]),
     "matmul": lambda x: xp.matmul(x, x), "vecdot": lambda x: xp.vecdot(x, x), "tensordot": lambda x: xp.tensordot(x, x),
     "cumulative_sum": lambda x: xp.cumulative_sum(x, 0), "cumulative_prod": lambda x: xp.cumulative_prod(x, 0),

@@ -37,6 +37,8 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "all": lambda x: x.all(),
     "argmax": lambda x: x.argmax(),
     "argmin": lambda x: x.argmin(2),
+    "argsort": lambda x: x.argsort(),
+    "argsort of an axis": lambda x: x.argsort(0),
     "cumsum": lambda x: x.cumsum(),
     "cumsum of an axis": lambda x: x.cumsum(1),
     "cumsum in a dtype": lambda x: x.cumsum(axis=-1, dtype="f8"),
@@ -123,11 +125,11 @@ def test_numbers() -> None:
 def test_completion_shows_what_users_use() -> None:
     shown = {name for name in dir(xp.zeros(1)) if not name.startswith("_")}
     assert shown == {
-        "T", "all", "any", "argmax", "argmin", "astype", "clip", "compute", "conj", "copy", "cumprod", "cumsum",
-        "device", "dot",
+        "T", "all", "any", "argmax", "argmin", "argsort", "astype", "clip", "compute", "conj", "copy", "cumprod",
+        "cumsum", "device", "dot",
         "dtype", "fill", "flatten", "imag", "item", "itemsize", "mT", "max", "mean", "min", "nbytes", "ndim",
-        "nonzero", "numpy", "prod", "ravel", "real", "reshape", "round", "shape", "size", "squeeze", "std", "sum",
-        "to_device", "to_numpy", "to_pyopencl", "tolist", "transpose", "var",
+        "nonzero", "numpy", "prod", "ravel", "real", "reshape", "round", "shape", "size", "sort", "squeeze", "std",
+        "sum", "to_device", "to_numpy", "to_pyopencl", "tolist", "transpose", "var",
     }  # fmt: skip
     for name in ("_mask", "_data", "_fill_value", "_baseclass"):  # by which numpy.ma knows masked arrays
         assert not hasattr(xp.zeros(1), name)

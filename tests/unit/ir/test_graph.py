@@ -58,6 +58,7 @@ def test_what_a_node_is_tells_it_from_all_others() -> None:
             graph.reduce("sum", a, (0,), F32), graph.reduce("sum", a, (1,), F32), graph.reduce("max", a, (0,), F32),
             graph.reduce("sum", a, (0,), F32, keepdims=True), graph.reduce("sum", a, (0,), F64),
             graph.scan("sum", a, 0, F32), graph.scan("prod", a, 0, F32), graph.scan("sum", a, 1, F32),
+            graph.sort("values", a), graph.sort("places", a), graph.sort("values", a, descending=True),
             product, graph.contract(b, a),
             graph.gather(a, (row, column)), graph.gather(a, (column, row)), graph.gather(a, (row, places)),
             graph.scatter("set", a, b, kept, (row, column)), graph.scatter("max", a, b, kept, (row, column)),
@@ -237,6 +238,7 @@ def test_text_of_computed_places_and_scans() -> None:
     x, index = buffer(4, 3), graph.iota(U32, Layout((5,), (1,)))
     row = graph.gather(x, (index, index))
     total = graph.scan("sum", row, 0, F32)
+    assert text(graph.sort("places", index, descending=True), {index: "i"}) == "y: i64[5] = argsort(i, descending)\n"
     kept = graph.scalar(True, BOOL, (5,))
     written = graph.scatter("set", graph.undefined(F32, (9,)), total, kept, (index,))
     assert text(written, {total: "t", index: "i"}) == ("y: f32[9] = scatter_set(undefined, [i], t, where True)\n")

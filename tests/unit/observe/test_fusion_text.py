@@ -106,6 +106,7 @@ def test_a_bundle_of_several_groups() -> None:
     ("expression", "kind"),
     [
         ("cumulative_sum(x, axis=1)", "a scan along axis 1"),
+        ("sort(x, axis=1)", "a sort along the last axis"),
         ("x @ x", "a product of matrices"),
         ("permute_dims(x + 1, (1, 0))", "elementwise"),
         ("max(x)", "a reduction along [0, 1]"),

@@ -1,0 +1,164 @@
+/* u32, 256 work-items a tile of 2048 */
+#pragma OPENCL FP_CONTRACT OFF
+
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void argsort_by_digit(const uint m,
+                      const uint s,
+                      const uint shift,
+                      __global const uint *restrict a_buffer,
+                      const ulong a_offset,
+                      __global const uint *restrict counts_buffer,
+                      const ulong counts_offset,
+                      __global const uint *restrict places_buffer,
+                      const ulong places_offset,
+                      __global long *restrict y1_buffer,
+                      const ulong y1_offset)
+{
+    __global const uint *a = AT(a_buffer, a_offset);
+    __global const uint *counts = AT(counts_buffer, counts_offset);
+    __global const uint *places = AT(places_buffer, places_offset);
+    __global long *y1 = AT(y1_buffer, y1_offset);
+    uint u32_0;
+    __local uint counts_1[2048];
+    __local uint masks[2048];
+    __local uint starts[256];
+    __local uint offsets[256];
+    __local uint totals[256];
+    __local uint shared[512];
+    __local uint staged[2048];
+    __local uint staged_places[2048];
+    const int lane = get_local_id(0);
+    const int group = get_group_id(0);
+    const uint converted = (uint)group;
+    uint quotient;
+    quotient = s != 0 ? converted / s : 0;
+    uint tile;
+    tile = s != 0 ? converted % s : 0;
+    const uint begin = tile * 2048;
+    const uint converted_1 = (uint)(lane / 32 * 256);
+    const uint converted_2 = (uint)(lane % 32);
+    const uint first = begin + converted_1 + converted_2;
+    uint own[8];
+    #pragma unroll 8
+    for (int step_1 = 0; step_1 < 8; ++step_1) {
+        const uint r = first + (uint)(step_1 * 32);
+        u32_0 = 0u;
+        if (r < m) {
+            const uint a_i = a[r];
+            u32_0 = a_i;
+        }
+        own[step_1] = u32_0;
+    }
+    uint ranks[8];
+    for (int slot = lane; slot < 2048; slot += 256) {
+        counts_1[slot] = 0u;
+        masks[slot] = 0u;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint bit = converted_2 < 32 ? 1u << converted_2 : 0;
+    const uint difference = bit - 1;
+    #pragma unroll 8
+    for (int step_2 = 0; step_2 < 8; ++step_2) {
+        const bool is_there = first + (uint)(step_2 * 32) < m;
+        const uint slot_1 = converted_1 + ((shift < 32 ? own[step_2] >> shift : 0) & 255);
+        if (is_there) {
+            atomic_or(masks + (int)slot_1, bit);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int converted_6 = (int)slot_1;
+        const uint mask = masks[converted_6];
+        const uint lower = popcount(mask & difference);
+        ranks[step_2] = counts_1[converted_6] + lower;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_there && lower == 0) {
+            counts_1[converted_6] = counts_1[converted_6] + popcount(mask);
+            masks[converted_6] = 0u;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    uint totals_1[1];
+    u32_0 = 0u;
+    #pragma unroll 8
+    for (int part = 0; part < 8; ++part) {
+        const int sum_4 = part * 256 + lane;
+        const uint count = counts_1[sum_4];
+        counts_1[sum_4] = u32_0;
+        const uint total_1 = u32_0 + count;
+        u32_0 = total_1;
+    }
+    totals_1[0] = u32_0;
+    #pragma unroll 1
+    for (int stripe = 0; stripe < 1; ++stripe) {
+        totals[lane + stripe * 256] = totals_1[stripe + 1 - 1];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint taken[1];
+    taken[0] = totals[lane];
+    #pragma unroll 1
+    for (int number = 1; number < 1; ++number) {
+        taken[number] = taken[number - 1] + totals[lane + number];
+    }
+    const uint scanned = taken[0];
+    shared[lane] = scanned;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    u32_0 = scanned;
+    int distance_1 = 1;
+    #pragma unroll 8
+    for (int turn = 0; turn < 8; ++turn) {
+        if (lane >= distance_1) {
+            const uint scanned_2 = shared[(turn & 1) * 256 + (lane - distance_1)] + u32_0;
+            u32_0 = scanned_2;
+        }
+        shared[((turn + 1) & 1) * 256 + lane] = u32_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int distance_2 = distance_1 * 2;
+        distance_1 = distance_2;
+    }
+    u32_0 = 0u;
+    if (lane != 0) {
+        u32_0 = shared[lane - 1];
+    }
+    const uint before = u32_0;
+    totals[lane] = before;
+    #pragma unroll 1
+    for (int number_1 = 1; number_1 < 1; ++number_1) {
+        totals[lane + number_1] = before + taken[number_1 - 1];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    starts[lane] = totals[lane];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool differs_1 = tile != 0;
+    for (int digit = lane; digit < 256; digit += 256) {
+        u32_0 = 0u;
+        if (digit != 0 || differs_1) {
+            const uint difference_6 = (quotient * 256 + (uint)digit) * s + tile - 1;
+            const uint before_2 = counts[difference_6];
+            u32_0 = before_2;
+        }
+        const uint return_1 = u32_0;
+        offsets[digit] = return_1 - starts[digit];
+    }
+    #pragma unroll 8
+    for (int step_3 = 0; step_3 < 8; ++step_3) {
+        const uint r_1 = first + (uint)(step_3 * 32);
+        if (r_1 < m) {
+            const uint digit_1 = (shift < 32 ? own[step_3] >> shift : 0) & 255;
+            const uint sum_17 = starts[(int)digit_1] + counts_1[(int)(converted_1 + digit_1)];
+            const uint at = sum_17 + ranks[step_3];
+            const int converted_11 = (int)at;
+            staged[converted_11] = own[step_3];
+            staged_places[converted_11] = places[quotient * m + r_1];
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint difference_8 = m - begin;
+    const uint count_1 = min(difference_8, 2048u);
+    const uint product_11 = quotient * m;
+    for (int number_2 = lane; number_2 < (int)count_1; number_2 += 256) {
+        const uint bits = staged[number_2];
+        const uint at_1 = offsets[(int)((shift < 32 ? bits >> shift : 0) & 255)] + (uint)number_2;
+        y1[product_11 + at_1] = (long)staged_places[number_2];
+    }
+}

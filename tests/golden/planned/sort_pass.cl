@@ -1,0 +1,168 @@
+/* f32, 256 work-items a tile of 4096 */
+#pragma OPENCL FP_CONTRACT OFF
+
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void sort_by_digit(const uint m,
+                   const uint s,
+                   const uint shift,
+                   __global const uint *restrict a_buffer,
+                   const ulong a_offset,
+                   __global const uint *restrict counts_buffer,
+                   const ulong counts_offset,
+                   __global uint *restrict y_buffer,
+                   const ulong y_offset)
+{
+    __global const uint *a = AT(a_buffer, a_offset);
+    __global const uint *counts = AT(counts_buffer, counts_offset);
+    __global uint *y = AT(y_buffer, y_offset);
+    uint u32_0;
+    __local uint counts_1[2048];
+    __local uint masks[2048];
+    __local uint starts[256];
+    __local uint offsets[256];
+    __local uint totals[256];
+    __local uint shared[512];
+    __local uint staged[4096];
+    const int lane = get_local_id(0);
+    const int group = get_group_id(0);
+    const uint converted = (uint)group;
+    uint quotient;
+    quotient = s != 0 ? converted / s : 0;
+    uint tile;
+    tile = s != 0 ? converted % s : 0;
+    const uint begin = tile * 4096;
+    const int quotient_1 = lane / 32;
+    const uint converted_2 = (uint)(lane % 32);
+    const uint first = begin + (uint)(quotient_1 * 512) + converted_2;
+    uint own[16];
+    #pragma unroll 16
+    for (int step_1 = 0; step_1 < 16; ++step_1) {
+        const uint r = first + (uint)(step_1 * 32);
+        u32_0 = 0u;
+        if (r < m) {
+            const uint a_i = a[r];
+            u32_0 = a_i;
+        }
+        own[step_1] = u32_0;
+    }
+    uint ranks[16];
+    for (int slot = lane; slot < 2048; slot += 256) {
+        counts_1[slot] = 0u;
+        masks[slot] = 0u;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint bit = converted_2 < 32 ? 1u << converted_2 : 0;
+    const uint converted_4 = (uint)(quotient_1 * 256);
+    const uint difference = bit - 1;
+    #pragma unroll 16
+    for (int step_2 = 0; step_2 < 16; ++step_2) {
+        const bool is_there = first + (uint)(step_2 * 32) < m;
+        const uint own_value = own[step_2];
+        const uint and_value = own_value & 2147483647;
+        const uint chosen_1 = and_value == 0 ? 2147483648u : (own_value < 2147483648u ? own_value ^ 2147483648u : own_value ^ 4294967295u);
+        const uint slot_1 = converted_4 + ((shift < 32 ? (and_value > 2139095040 ? 4294967295u : chosen_1) >> shift : 0) & 255);
+        if (is_there) {
+            atomic_or(masks + (int)slot_1, bit);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int converted_7 = (int)slot_1;
+        const uint mask = masks[converted_7];
+        const uint lower = popcount(mask & difference);
+        ranks[step_2] = counts_1[converted_7] + lower;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (is_there && lower == 0) {
+            counts_1[converted_7] = counts_1[converted_7] + popcount(mask);
+            masks[converted_7] = 0u;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    uint totals_1[1];
+    u32_0 = 0u;
+    #pragma unroll 8
+    for (int part = 0; part < 8; ++part) {
+        const int sum_4 = part * 256 + lane;
+        const uint count = counts_1[sum_4];
+        counts_1[sum_4] = u32_0;
+        const uint total_1 = u32_0 + count;
+        u32_0 = total_1;
+    }
+    totals_1[0] = u32_0;
+    #pragma unroll 1
+    for (int stripe = 0; stripe < 1; ++stripe) {
+        totals[lane + stripe * 256] = totals_1[stripe + 1 - 1];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    uint taken[1];
+    taken[0] = totals[lane];
+    #pragma unroll 1
+    for (int number = 1; number < 1; ++number) {
+        taken[number] = taken[number - 1] + totals[lane + number];
+    }
+    const uint scanned = taken[0];
+    shared[lane] = scanned;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    u32_0 = scanned;
+    int distance_1 = 1;
+    #pragma unroll 8
+    for (int turn = 0; turn < 8; ++turn) {
+        if (lane >= distance_1) {
+            const uint scanned_2 = shared[(turn & 1) * 256 + (lane - distance_1)] + u32_0;
+            u32_0 = scanned_2;
+        }
+        shared[((turn + 1) & 1) * 256 + lane] = u32_0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const int distance_2 = distance_1 * 2;
+        distance_1 = distance_2;
+    }
+    u32_0 = 0u;
+    if (lane != 0) {
+        u32_0 = shared[lane - 1];
+    }
+    const uint before = u32_0;
+    totals[lane] = before;
+    #pragma unroll 1
+    for (int number_1 = 1; number_1 < 1; ++number_1) {
+        totals[lane + number_1] = before + taken[number_1 - 1];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    starts[lane] = totals[lane];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool differs_1 = tile != 0;
+    for (int digit = lane; digit < 256; digit += 256) {
+        u32_0 = 0u;
+        if (digit != 0 || differs_1) {
+            const uint difference_6 = (quotient * 256 + (uint)digit) * s + tile - 1;
+            const uint before_2 = counts[difference_6];
+            u32_0 = before_2;
+        }
+        const uint return_1 = u32_0;
+        offsets[digit] = return_1 - starts[digit];
+    }
+    #pragma unroll 16
+    for (int step_3 = 0; step_3 < 16; ++step_3) {
+        const uint r_1 = first + (uint)(step_3 * 32);
+        if (r_1 < m) {
+            const uint own_value_1 = own[step_3];
+            const uint and_value_6 = own_value_1 & 2147483647;
+            const uint chosen_4 = and_value_6 == 0 ? 2147483648u : (own_value_1 < 2147483648u ? own_value_1 ^ 2147483648u : own_value_1 ^ 4294967295u);
+            const uint digit_1 = (shift < 32 ? (and_value_6 > 2139095040 ? 4294967295u : chosen_4) >> shift : 0) & 255;
+            const uint counts_1_value_2 = counts_1[(int)((uint)(quotient_1 * 256) + digit_1)];
+            const uint at = starts[(int)digit_1] + counts_1_value_2 + ranks[step_3];
+            staged[(int)at] = own[step_3];
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint difference_8 = m - begin;
+    const uint count_1 = min(difference_8, 4096u);
+    const uint product_12 = quotient * m;
+    for (int number_2 = lane; number_2 < (int)count_1; number_2 += 256) {
+        const uint bits = staged[number_2];
+        const uint and_value_7 = bits & 2147483647;
+        const uint chosen_7 = and_value_7 == 0 ? 2147483648u : (bits < 2147483648u ? bits ^ 2147483648u : bits ^ 4294967295u);
+        const uint offsets_value = offsets[(int)((shift < 32 ? (and_value_7 > 2139095040 ? 4294967295u : chosen_7) >> shift : 0) & 255)];
+        const uint at_1 = offsets_value + (uint)number_2;
+        y[product_12 + at_1] = bits;
+    }
+}

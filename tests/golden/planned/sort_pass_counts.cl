@@ -1,0 +1,46 @@
+/* f32, 256 work-items a tile of 4096 */
+#pragma OPENCL FP_CONTRACT OFF
+
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void count_digits(const uint m,
+                  const uint s,
+                  const uint shift,
+                  __global const float *restrict a_buffer,
+                  const ulong a_offset,
+                  __global uint *restrict counts_buffer,
+                  const ulong counts_offset)
+{
+    __global const float *a = AT(a_buffer, a_offset);
+    __global uint *counts = AT(counts_buffer, counts_offset);
+    __local uint counts_1[256];
+    const int lane = get_local_id(0);
+    const int group = get_group_id(0);
+    const uint converted = (uint)group;
+    uint quotient;
+    quotient = s != 0 ? converted / s : 0;
+    uint tile;
+    tile = s != 0 ? converted % s : 0;
+    for (int digit = lane; digit < 256; digit += 256) {
+        counts_1[digit] = 0u;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint first = tile * 4096 + (uint)lane;
+    #pragma unroll 16
+    for (int step_1 = 0; step_1 < 16; ++step_1) {
+        const uint r = first + (uint)(step_1 * 256);
+        if (r < m) {
+            const float a_i = a[r];
+            const uint bits = as_uint(a_i);
+            const uint and_value = bits & 2147483647;
+            const uint chosen_1 = and_value == 0 ? 2147483648u : (bits < 2147483648u ? bits ^ 2147483648u : bits ^ 4294967295u);
+            atomic_add(counts_1 + (int)((shift < 32 ? (and_value > 2139095040 ? 4294967295u : chosen_1) >> shift : 0) & 255), 1u);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint product_2 = quotient * 256;
+    for (int digit_1 = lane; digit_1 < 256; digit_1 += 256) {
+        counts[(product_2 + (uint)digit_1) * s + tile] = counts_1[digit_1];
+    }
+}
