@@ -1,9 +1,9 @@
 """A stream of random words: a key, and the number of the next draw, which the host counts.
 
 Philox 4x32-10 makes a block of four words from a key of 64 bits and a counter of 128. Here the lower half of the
-counter is a block's number within a draw, and the upper half is the draw's number: two draws of one stream have no block
-in common, however long they are. A jump adds 2**32 to the draw's number. Streams that are spawned have keys of their own,
-by NumPy's `SeedSequence`: two of n keys are equal with a probability of n**2 / 2**65.
+counter is a block's number within a draw, and the upper half is the draw's number: two draws of one stream have no
+block in common, however long they are. A jump adds 2**32 to the draw's number. Streams that are spawned have keys of
+their own, by NumPy's `SeedSequence`: two of n keys are equal with a probability of n**2 / 2**65.
 """
 
 from __future__ import annotations
