@@ -86,7 +86,7 @@ def normal_bits(word: Any) -> Any:
     bits = word.dtype.itemsize * 8
     one = word.dtype.type(1)
     k = (word << one) | one  # an odd number: x and its tail 1 - x are both exact to their last bit, and never 0
-    tail = word.dtype.type(0) - k
+    tail = ~k + one
     scale = 2.0**-bits
     if bits == 32:
         number = _normal_f32(k.astype(np.float32) * np.float32(scale), tail.astype(np.float32) * np.float32(scale))
