@@ -6,10 +6,9 @@ two tails are complements of each other, so that both tails have all the bits th
 
 from __future__ import annotations
 
-from typing import Any
-
 from ocl_ir.types import DType
 from ocl_runtime.arrays import Array, exp, expm1, log, log1p, pow, sqrt, where
+from ocl_runtime.random.parameters import Parameter
 from ocl_runtime.random.words import normal, positive, uniform
 
 
@@ -23,43 +22,43 @@ def _nowhere_zero(word: Array, dtype: DType) -> Array:
     return where(word < 1 << dtype.bits - 1, -log(positive(word, dtype)), -log1p(-positive(~word, dtype)))
 
 
-def laplace(word: Array, dtype: DType, loc: Any, scale: Any) -> Array:
+def laplace(word: Array, dtype: DType, loc: Parameter, scale: Parameter) -> Array:
     """The first bit is the side, the others are an exponential number."""
     distance = exponential(word + word, dtype)
-    return loc + scale * where(word < 1 << dtype.bits - 1, distance, -distance)
+    return where(word < 1 << dtype.bits - 1, distance, -distance) * scale + loc
 
 
-def logistic(word: Array, dtype: DType, loc: Any, scale: Any) -> Array:
+def logistic(word: Array, dtype: DType, loc: Parameter, scale: Parameter) -> Array:
     """The logarithm of v / (1 - v)."""
-    return loc + scale * (log(positive(word, dtype)) - log(positive(~word, dtype)))
+    return (log(positive(word, dtype)) - log(positive(~word, dtype))) * scale + loc
 
 
-def gumbel(word: Array, dtype: DType, loc: Any, scale: Any) -> Array:
+def gumbel(word: Array, dtype: DType, loc: Parameter, scale: Parameter) -> Array:
     """-log of an exponential number."""
-    return loc - scale * log(_nowhere_zero(word, dtype))
+    return -log(_nowhere_zero(word, dtype)) * scale + loc
 
 
-def rayleigh(word: Array, dtype: DType, scale: Any) -> Array:
+def rayleigh(word: Array, dtype: DType, scale: Parameter) -> Array:
     """The length of a vector of two normal numbers, whose square is twice an exponential number."""
-    return scale * sqrt(exponential(word, dtype) * 2.0)
+    return sqrt(exponential(word, dtype) * 2.0) * scale
 
 
-def weibull(word: Array, dtype: DType, a: Any) -> Array:
+def weibull(word: Array, dtype: DType, a: Parameter) -> Array:
     """A power of an exponential number."""
     return pow(exponential(word, dtype), 1.0 / a)
 
 
-def pareto(word: Array, dtype: DType, a: Any) -> Array:
+def pareto(word: Array, dtype: DType, a: Parameter) -> Array:
     """The distribution of Pareto II, or Lomax, as NumPy's."""
     return expm1(exponential(word, dtype) / a)
 
 
-def lognormal(word: Array, dtype: DType, mean: Any, sigma: Any) -> Array:
+def lognormal(word: Array, dtype: DType, mean: Parameter, sigma: Parameter) -> Array:
     """The exponential of a normal number."""
     return exp(mean + sigma * normal(word, dtype))
 
 
-def triangular(word: Array, dtype: DType, left: Any, mode: Any, right: Any) -> Array:
+def triangular(word: Array, dtype: DType, left: Parameter, mode: Parameter, right: Parameter) -> Array:
     """Both sides of the mode are parts of a parabola."""
     u = uniform(word, dtype)
     width, rise, fall = right - left, mode - left, right - mode

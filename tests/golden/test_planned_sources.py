@@ -18,6 +18,7 @@ from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
+from ocl_runtime.random import default_rng
 from tests.golden.test_sources import golden
 from tests.support.interpreted import InterpretedRuntime
 
@@ -51,6 +52,9 @@ CASES = {
     ),
     "argmax_of_columns": Planned(replace(GPU, vector_bytes=16), lambda x: xp.argmax(x, axis=0), (8192, 8192)),
     "quotients.ptx": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
+    "noise_added": Planned(
+        replace(GPU, vector_bytes=16), lambda x: x + default_rng(1).normal(0.0, 0.1, x.shape), (2**20,)
+    ),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
 }
 
