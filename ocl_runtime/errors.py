@@ -13,6 +13,7 @@ Error
 ├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
 ├── DataRaceError           interpreter: two work-items, one element, no order
 ├── NumberRangeError        (also OverflowError)  a number that a dtype, or an index of a kernel, cannot hold
+├── DistributionError       (also ValueError)  a seed, a state or a parameter that random numbers cannot have
 ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
 ├── SharingError            (also BufferError and ValueError)  memory that another library and this one cannot share
@@ -57,6 +58,10 @@ class KernelAssertionError(Error, AssertionError):
 
 class NumberRangeError(Error, OverflowError):
     """A Python number that the dtype of the array beside it, or an index of a kernel, cannot hold."""
+
+
+class DistributionError(Error, ValueError):
+    """A seed, a state or a parameter that random numbers cannot have."""
 
 
 class SettingError(Error, ValueError):
@@ -139,6 +144,7 @@ __all__ = [
     "DTypeError",
     "DataRaceError",
     "DeviceError",
+    "DistributionError",
     "Error",
     "IRError",
     "IndexingError",

@@ -2,28 +2,29 @@
 
 What all of them share:
 
-    errors.py           the root of the error tree
-    subgroups.py        what a target has of sub-groups
-    bfloat16.py         the dtype that NumPy lacks, and its bits
-    types.py            scalar, vector and pointer types
-    numpy_functions.py  what operations mean where NumPy has no function for them
-    program_ops.py      operations that programs define
-    ops.py              the table of operations
-    sizes.py            integers that a call binds, and formulas of them
-    formulas.py         many of them as one table
-    guards.py           sizes with an example, and what code found out about them
-    reals.py            floats with an example, and what code found out about them
-    late.py             objects of which most is read once somebody asks for it
-    source_line.py      which line of Python asked for something
-    indices.py          what a basic index picks of an array
-    layout.py           shapes, strides and offsets of arrays
+    errors.py            the root of the error tree
+    subgroups.py         what a target has of sub-groups
+    bfloat16.py          the dtype that NumPy lacks, and its bits
+    types.py             scalar, vector and pointer types
+    numpy_functions.py   what operations mean where NumPy has no function for them
+    random_functions.py  words of Philox, and normal numbers from words
+    program_ops.py       operations that programs define
+    ops.py               the table of operations
+    sizes.py             integers that a call binds, and formulas of them
+    formulas.py          many of them as one table
+    guards.py            sizes with an example, and what code found out about them
+    reals.py             floats with an example, and what code found out about them
+    late.py              objects of which most is read once somebody asks for it
+    source_line.py       which line of Python asked for something
+    indices.py           what a basic index picks of an array
+    layout.py            shapes, strides and offsets of arrays
 
 The languages:
 
-    graph/              array expressions
-    kernel/             kernel IR
-    language/           functions in Python, as kernel IR
-    passes/             what makes kernels better
-    host/               host programs
-    interpret/          what kernels and host programs mean
+    graph/               array expressions
+    kernel/              kernel IR
+    language/            functions in Python, as kernel IR
+    passes/              what makes kernels better
+    host/                host programs
+    interpret/           what kernels and host programs mean
 """

@@ -56,6 +56,17 @@ def join_halves(high: Any, low: Any) -> Any:
     return high << high.dtype.type(high.dtype.itemsize * 4) | low
 
 
+def mul_high(a: Any, b: Any) -> Any:
+    """The upper half of the product, which has twice the width."""
+    bits = a.dtype.itemsize * 8
+    if bits < 64:
+        return (a.astype(np.uint64) * b.astype(np.uint64) >> np.uint64(bits)).astype(a.dtype)
+    half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
+    a_high, a_low, b_high, b_low = a >> half, a & low, b >> half, b & low
+    middle = a_high * b_low + (a_low * b_low >> half)
+    return a_high * b_high + (middle >> half) + ((middle & low) + a_low * b_high >> half)
+
+
 def power(x: Any, y: Any) -> Any:
     """Integer power by squaring, modulo the width; a negative exponent gives 1/x truncated toward zero."""
     result, base, left = np.ones_like(x), x.copy(), y.copy()

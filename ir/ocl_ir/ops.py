@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from ocl_ir import numpy_functions as functions
+from ocl_ir import random_functions
 from ocl_ir.errors import DTypeError
 from ocl_ir.program_ops import DefinedOp, InlineC
-from ocl_ir.types import BOOL, F32, I32, I64, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
+from ocl_ir.types import BOOL, I32, I64, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
 
 CLASSES: dict[str, frozenset[str]] = {
     "F": frozenset({"float"}),
@@ -63,11 +64,17 @@ class Op:
     """The function of templates/helpers that the spelling calls."""
     constant_shift: Mapping[str, str] = field(default_factory=dict)
     """Spellings where the second operand is a literal below the width."""
+    only: frozenset[str] = frozenset()
+    """The dtypes of operands, by name, where these are fewer than the letters say."""
 
     @property
     def arity(self) -> int:
         """Number of operands."""
         return len(self.operands)
+
+    def takes(self, dtype: DType) -> bool:
+        """Whether operands of the kind that it wants may have this dtype."""
+        return not self.only or dtype.name in self.only
 
 
 def _float(bounds: float, f16: float = 2.0) -> dict[str, float]:
@@ -270,6 +277,24 @@ _ROWS = [
         },
         functions.join_halves,
     ),
+    _row("mul_high", "UU->U", _call2("mul_hi"), functions.mul_high, commutative=True),
+    # random numbers: a word of a stream, and the bits of the normal number that a word stands for
+    _row(
+        "philox",
+        "UUUUUU->U",
+        {"any": "philox_{T}({0}, {1}, {2}, {3}, {4}, {5})"},
+        random_functions.philox,
+        helper="philox",
+        only=frozenset({"u32", "u64"}),
+    ),
+    _row(
+        "normal_bits",
+        "U->U",
+        {"any": "normal_bits_{T}({0})"},
+        random_functions.normal_bits,
+        helper="normal_bits",
+        only=frozenset({"u32", "u64"}),
+    ),
     # choice
     _row(
         "select",
@@ -291,7 +316,15 @@ _ROWS = [
         functions.nearest,
     ),
     # rounding of a float32 to the values that a narrower storage type has
-    _row("round_f16", "F->F", {"any": "round_to_half{V}({0})"}, functions.round_f16, ulp=EXACT, helper="round_to_half"),
+    _row(
+        "round_f16",
+        "F->F",
+        {"any": "round_to_half{V}({0})"},
+        functions.round_f16,
+        ulp=EXACT,
+        helper="round_to_half",
+        only=frozenset({"f32"}),
+    ),
     _row(
         "round_bf16",
         "F->F",
@@ -299,6 +332,7 @@ _ROWS = [
         functions.round_bf16,
         ulp=EXACT,
         helper="round_to_bfloat16",
+        only=frozenset({"f32"}),
     ),
 ]
 
@@ -369,8 +403,8 @@ def _elementwise_type(op: Op, args: tuple[ValueType, ...]) -> ValueType:
             )
     if len({lanes(type_) for type_ in args}) != 1:
         raise DTypeError(f"operands of {op.name} differ in lanes: {', '.join(map(str, args))}")
-    if op.helper.startswith("round_to") and element(args[0]) != F32:
-        raise DTypeError(f"{op.name} takes f32, not {args[0]}")
+    if not op.takes(element(args[0])):
+        raise DTypeError(f"{op.name} takes {' or '.join(sorted(op.only))}, not {args[0]}")
     return with_dtype(args[0], BOOL) if op.result == "bool" else bound[op.result]
 
 

@@ -152,3 +152,16 @@ def test_fused_equals_unfused_bit_for_bit(runtime: InterpretedRuntime, data: st.
             fused = getattr(xp, name)(fused, xp.asarray(b))
             stepwise = getattr(xp, name)(stepwise, xp.asarray(b)).compute()
         assert fused.numpy().tobytes() == stepwise.numpy().tobytes()
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 64])
+@pytest.mark.parametrize("kind", ["gpu", "cpu"])
+def test_numbers_that_are_in_no_memory_are_counted_backwards(kind: str, vector_bytes: int) -> None:
+    """In lanes, they were counted upwards from the right start."""
+    target = Target(kind=kind, compute_units=2, group_size=8, vector_bytes=vector_bytes)
+    with xp.use(InterpretedRuntime(target)):
+        for shape in ((40,), (3, 16), (5, 7)):
+            host = np.arange(np.prod(shape)).reshape(shape)
+            x = xp.reshape(xp.arange(host.size), shape)
+            same(xp.flip(x * 2), np.flip(host * 2))
+            same(x[..., ::-1], host[..., ::-1])

@@ -98,7 +98,7 @@ def random(dtype: DType, count: int, rng: np.random.Generator) -> np.ndarray:
 
 def given_to(row: Op, columns: tuple[np.ndarray, ...], mask: np.ndarray) -> list[np.ndarray]:
     """What an operation is tested on: C's divisions are undefined for some divisors."""
-    args = [mask if letter == "B" else columns[at] for at, letter in enumerate(row.operands)]
+    args = [mask if letter == "B" else columns[at % 3] for at, letter in enumerate(row.operands)]
     if row.name == "select":
         args = [mask, columns[0], columns[1]]
     if row.name in PARTIAL:
@@ -114,7 +114,7 @@ def rows(dtype: DType) -> Iterator[Op]:
     for row in OPS.values():
         letter = next((one for one in row.operands if one != "B"), "B")
         takes = dtype.kind in CLASSES[letter]
-        if takes and not (row.helper.startswith("round_to") and dtype != F32):
+        if takes and row.takes(dtype):
             yield row
 
 
@@ -127,7 +127,7 @@ def kernel(dtype: DType, count: int) -> Kernel:
     columns = [k.load(pointer, at, count=count, hint=hint) for pointer, hint in ((a, "x"), (b, "y"), (c, "z"))]
     condition = k.load(mask, at, count=count, hint="condition")
     for place, row in enumerate(rows(dtype)):
-        args: list[Ref] = [condition if letter == "B" else columns[at_] for at_, letter in enumerate(row.operands)]
+        args: list[Ref] = [condition if letter == "B" else columns[at_ % 3] for at_, letter in enumerate(row.operands)]
         if row.name == "select":
             args = [condition, columns[0], columns[1]]
         if row.name in PARTIAL:
@@ -201,6 +201,9 @@ def in_integers(row: Op, dtype: DType, args: list[np.ndarray]) -> np.ndarray:
         "clz": lambda a: bits - (a & mask).bit_length(),
         "float_order": lambda a: mask - a if a >> bits - 1 else a + (1 << bits - 1),
         "join_halves": lambda a, b: a << bits // 2 | b,
+        "mul_high": lambda a, b: a * b >> bits,
+        "philox": lambda place, *words: word_of_philox(bits, place, *words),
+        "normal_bits": lambda word: int(row.reference(np.array([word], dtype.numpy))[0]),  # tests/unit/ir knows better
         "select": lambda c, a, b: a if c else b,
         "nearest": lambda a, n: max(0, min(wrapped(n - 1), a if a >= 0 else wrapped(a + n))),
         "and": operator.and_, "or": operator.or_, "not": (lambda a: not a) if dtype == BOOL else operator.invert,
@@ -210,6 +213,18 @@ def in_integers(row: Op, dtype: DType, args: list[np.ndarray]) -> np.ndarray:
     if row.result == "bool" or dtype == BOOL:
         return np.array(exact, np.bool_)
     return np.array([one & mask for one in exact], f"u{bits // 8}").view(dtype.numpy)
+
+
+def word_of_philox(bits: int, place: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> int:
+    """Salmon et al. (2011), figure 3, in Python's integers."""
+    low = 0xFFFFFFFF
+    block, lane = divmod(place, 128 // bits)
+    x, key = [block & low, c1 + (block >> 32) & low, c2 & low, c3 & low], [k0 & low, k1 & low]
+    for _ in range(10):
+        (high0, low0), (high1, low1) = divmod(0xD2511F53 * x[0], 1 << 32), divmod(0xCD9E8D57 * x[2], 1 << 32)
+        x = [high1 ^ x[1] ^ key[0], low1, high0 ^ x[3] ^ key[1], low0]
+        key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
+    return x[lane] if bits == 32 else x[2 * lane] | x[2 * lane + 1] << 32
 
 
 PRECISE: dict[str, Callable[..., np.ndarray]] = {

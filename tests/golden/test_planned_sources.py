@@ -18,6 +18,7 @@ from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
+from ocl_runtime.random import default_rng
 from tests.golden.test_sources import golden
 from tests.support.interpreted import InterpretedRuntime
 
@@ -56,6 +57,9 @@ CASES = {
     "sort_pass": Planned(GPU, xp.sort, (2**20,), number=-1),
     "argsort_pass": Planned(GPU, xp.argsort, (2**20,), "u4", number=-1),
     "sort_pass_on_a_cpu": Planned(CPU, xp.sort, (2**20,), "i4", number=-1),
+    "noise_added": Planned(
+        replace(GPU, vector_bytes=16), lambda x: x + default_rng(1).normal(0.0, 0.1, x.shape), (2**20,)
+    ),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
 }
 

@@ -60,7 +60,7 @@ def accesses(
                 axis, count = lanes_of.get(index, (lane, lanes))
                 access = parameters.memory(name, source.dtype, source.storage, layout, axis, count, length=whole)
             else:
-                access = parameters.iota(name, source.dtype, layout)
+                access = parameters.iota(name, source.dtype, layout, *lanes_of.get(index, (lane, lanes)))
             described.append(access)
     return tuple(described)
 

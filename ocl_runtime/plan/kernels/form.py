@@ -170,9 +170,10 @@ class Parameters:
         self.pointer(name, _pointer(dtype, lanes), Address(storage, layout.offset, layout))
         return self._access(Access(name, dtype, "memory", wide=lanes > 1), layout, lanes, None)
 
-    def iota(self, name: str, dtype: DType, layout: Layout) -> Access:
-        """The places of a layout themselves."""
-        return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset)
+    def iota(self, name: str, dtype: DType, layout: Layout, lane: int | None = None, lanes: int = 1) -> Access:
+        """The places of a layout themselves, of which the kernel takes `lanes` together along axis `lane`."""
+        back = self.backwards and lanes > 1 and lane is not None and layout.strides[lane] == -1
+        return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset, back=lane if back else None)
 
     def _access(
         self,

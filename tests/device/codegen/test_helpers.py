@@ -244,7 +244,7 @@ EXTREME = [0.0, 1e-20, 0.5, 1.5, 100.0, 1000.0, 6434.0, 1e30, np.inf]
 def _float_rows(dtype: DType) -> list[Op]:
     """The operations on floats alone that have a value of the same type."""
     rows = [row for row in OPS.values() if row.result in "FN" and set(row.operands) <= set("FN")]
-    return [row for row in rows if dtype == F32 or not row.helper.startswith("round_to")]
+    return [row for row in rows if row.takes(dtype)]
 
 
 def _one_extreme_lane(dtype: DType, lanes: int) -> list[np.ndarray]:

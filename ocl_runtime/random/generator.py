@@ -1,0 +1,192 @@
+"""What users draw with: NumPy's `Generator`, whose draws are arrays that are not computed yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.types import U32, DType
+from ocl_runtime.arrays import Array, int64
+from ocl_runtime.arrays.current_runtime import current_executor
+from ocl_runtime.random import distributions
+from ocl_runtime.random.parameters import Parameter, Size, above, as_reals, given, real_dtype, shape_for, triangle
+from ocl_runtime.random.philox import Philox
+from ocl_runtime.random.whole_numbers import choice, integers
+from ocl_runtime.random.words import normal, uniform, words, words_for
+
+
+class Generator:
+    """Draws random numbers of a stream, as NumPy's `Generator` does, on the runtime in use.
+
+        rng = Generator(Philox(42))              # or default_rng(42)
+        x = rng.normal(5.0, 2.0, (100, 100))
+
+    Each draw is an expression that takes no memory until it must. `size` is a length, a shape, or None: then a draw has
+    the shape that its parameters broadcast to, () if these are numbers. Reals are of the default real dtype, float32 or
+    float64 as `dtype` says, or float64 where a parameter is an array of that. The numbers depend on the seed, on the
+    draws before, on dtype and shape, and on nothing else: not on the device, nor on what is made of them.
+
+    All methods raise `ShapeError` for a size that parameters do not broadcast to, `DistributionError` (a ValueError)
+    for parameters that are out of range, if they are numbers or arrays of the host, and while a function is captured,
+    and `DTypeError` (a TypeError) for other dtypes than they draw. Arrays of the device are not looked at.
+    """
+
+    def __init__(self, bit_generator: Philox) -> None:
+        self._stream = bit_generator
+
+    @property
+    def bit_generator(self) -> Philox:
+        """The stream, which has the state."""
+        return self._stream
+
+    def spawn(self, n_children: int) -> list[Generator]:
+        """So many generators with streams of their own, others at each call."""
+        return [Generator(stream) for stream in self._stream.spawn(n_children)]
+
+    def jumped(self, jumps: int = 1) -> Generator:
+        """A generator of the same key, 2**32 draws further for each jump."""
+        return Generator(self._stream.jumped(jumps))
+
+    def __repr__(self) -> str:
+        return f"Generator({self._stream!r})"
+
+    def bytes(self, length: int) -> bytes:
+        """Random bytes, on the host."""
+        word = words(self._stream, (-(-length // 4),), U32, current_executor())
+        return word.numpy().astype("<u4").tobytes()[:length]
+
+    def random(self, size: Size = None, dtype: Any = None) -> Array:
+        """Uniform numbers from 0 below 1: multiples of 2**-24 for float32, of 2**-53 for float64, the same bits on each
+        device.
+
+            rng.random((2, 3))
+        """
+        return self._draw("random", size, dtype, uniform)
+
+    def uniform(self, low: Parameter = 0.0, high: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Uniform numbers from `low` below `high`, which rounding may reach."""
+        low, high = given("uniform", low=low, high=high)
+        return self._draw(
+            "uniform", size, dtype, lambda word, real, low, high: low + (high - low) * uniform(word, real), low, high
+        )
+
+    def standard_normal(self, size: Size = None, dtype: Any = None) -> Array:
+        """Normal numbers of mean 0 and variance 1, the same bits on each device.
+
+        The inverse of the distribution's function, of one word each: float32 by a polynomial as in Giles, Approximating
+        the erfinv function (2010), within 7e-7 and up to 6.3; float64 by Wichura, Algorithm AS 241 (1988), up to 9.1.
+        """
+        return self._draw("standard_normal", size, dtype, normal)
+
+    def normal(self, loc: Parameter = 0.0, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Normal numbers with a mean and a standard deviation, which is not below 0.
+
+        rng.normal(0.0, asarray([1.0, 2.0]), (1000, 2))
+        """
+        (loc,), (scale,) = given("normal", loc=loc), given("normal", 0.0, scale=scale)
+        return self._draw(
+            "normal", size, dtype, lambda word, real, loc, scale: loc + scale * normal(word, real), loc, scale
+        )
+
+    def lognormal(
+        self, mean: Parameter = 0.0, sigma: Parameter = 1.0, size: Size = None, *, dtype: Any = None
+    ) -> Array:
+        """Numbers whose logarithm is normal, with a mean and a standard deviation, which is not below 0."""
+        (mean,), (sigma,) = given("lognormal", mean=mean), given("lognormal", 0.0, sigma=sigma)
+        return self._draw("lognormal", size, dtype, distributions.lognormal, mean, sigma)
+
+    def standard_exponential(self, size: Size = None, dtype: Any = None) -> Array:
+        """Exponential numbers of mean 1: -log(v) for v above 0 up to 1."""
+        return self._draw("standard_exponential", size, dtype, distributions.exponential)
+
+    def exponential(self, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Exponential numbers with a mean, which is not below 0."""
+        (scale,) = given("exponential", 0.0, scale=scale)
+        return self._draw(
+            "exponential", size, dtype, lambda word, real, scale: scale * distributions.exponential(word, real), scale
+        )
+
+    def laplace(self, loc: Parameter = 0.0, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers of the double exponential distribution; `scale` is not below 0."""
+        (loc,), (scale,) = given("laplace", loc=loc), given("laplace", 0.0, scale=scale)
+        return self._draw("laplace", size, dtype, distributions.laplace, loc, scale)
+
+    def logistic(self, loc: Parameter = 0.0, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Logistic numbers; `scale` is not below 0."""
+        (loc,), (scale,) = given("logistic", loc=loc), given("logistic", 0.0, scale=scale)
+        return self._draw("logistic", size, dtype, distributions.logistic, loc, scale)
+
+    def gumbel(self, loc: Parameter = 0.0, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers of Gumbel's distribution of greatest values; `scale` is not below 0."""
+        (loc,), (scale,) = given("gumbel", loc=loc), given("gumbel", 0.0, scale=scale)
+        return self._draw("gumbel", size, dtype, distributions.gumbel, loc, scale)
+
+    def rayleigh(self, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Rayleigh's distribution; `scale` is not below 0."""
+        (scale,) = given("rayleigh", 0.0, scale=scale)
+        return self._draw("rayleigh", size, dtype, distributions.rayleigh, scale)
+
+    def weibull(self, a: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Weibull's distribution of a shape, which is above 0, and scale 1."""
+        above("weibull", a=a)
+        return self._draw("weibull", size, dtype, distributions.weibull, *given("weibull", a=a))
+
+    def pareto(self, a: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """The distribution of Pareto II of a shape, which is above 0; add 1 for that of Pareto."""
+        above("pareto", a=a)
+        return self._draw("pareto", size, dtype, distributions.pareto, *given("pareto", a=a))
+
+    def triangular(
+        self, left: Parameter, mode: Parameter, right: Parameter, size: Size = None, *, dtype: Any = None
+    ) -> Array:
+        """Numbers between `left` and `right`, which are the likelier the nearer they are to `mode`."""
+        triangle("triangular", left, mode, right)
+        return self._draw(
+            "triangular", size, dtype, distributions.triangular, *given("triangular", left=left, mode=mode, right=right)
+        )
+
+    def integers(
+        self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64, endpoint: bool = False
+    ) -> Array:
+        """Integers from `low` below `high`, or up to it if `endpoint`; with one number, from 0.
+
+            rng.integers(1, 6, 100, endpoint=True)    # dice
+
+        No value is more likely than another by more than a part in 2**32: by the upper half of a product (Lemire, Fast
+        random integer generation in an interval, 2019). The bounds of arrays of the device are taken as they are.
+        """
+        return integers(self._stream, current_executor(), low, high, size, dtype, endpoint)
+
+    def choice(
+        self, a: Any, size: Size = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
+    ) -> Array:
+        """Elements of `a` along an axis, or, of an integer, integers below it: each as likely, or as `p` says.
+
+            rng.choice(5, 100, p=[0.1, 0.2, 0.4, 0.2, 0.1])
+
+        The running sum of `p` is searched for uniform numbers. Only one element can be chosen without replacement,
+        since more take a sort; `shuffle`, which is for these, changes nothing.
+        """
+        return choice(self._stream, current_executor(), a, size, replace, p, axis)
+
+    def _draw(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], *parameters: Any) -> Array:
+        executor = current_executor()
+        real: DType = real_dtype(what, dtype, executor, parameters)
+        shape = shape_for(what, size, parameters)
+        return made(words_for(self._stream, shape, real, executor), real, *as_reals(real, parameters))
+
+
+def default_rng(
+    seed: int | Sequence[int] | np.random.SeedSequence | Philox | Generator | None = None,
+) -> Generator:
+    """A generator: of a seed, as `Philox` takes one; of a stream; or itself.
+
+        rng = default_rng(42)
+
+    Raises `DistributionError` (a ValueError) for what is no seed.
+    """
+    if isinstance(seed, Generator):
+        return seed
+    return Generator(seed if isinstance(seed, Philox) else Philox(seed))

@@ -1,0 +1,192 @@
+"""Integers without bias that can be seen, and choices.
+
+A word times the number of values, of which the upper half is taken (Lemire, Fast random integer generation in an
+interval, 2019, without the rejections, which would make a draw depend on those before it). Words have 64 bits for up to
+2**32 values and 128 bits for more: no value is more likely than another by more than a part in 2**32.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ocl_ir.graph import build as graph
+from ocl_ir.indices import Shape
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL, F32, F64, I64, U64, DType
+from ocl_runtime.arrays import Array, asarray, astype, broadcast_to, cumulative_sum, minimum, searchsorted, take
+from ocl_runtime.arrays.meaning.dtypes import int64, require, to_dtype, uint64
+from ocl_runtime.errors import DistributionError, DTypeError, ShapeError
+from ocl_runtime.random.parameters import Size, shape_for
+from ocl_runtime.random.philox import Philox
+from ocl_runtime.random.words import uniform, words, words_for
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
+
+_FEW = 1 << 32
+
+
+def integers(stream: Philox, executor: Executor, low: Any, high: Any, size: Size, dtype: Any, endpoint: bool) -> Array:
+    """Integers from `low` up to `high`, with it if `endpoint`. What they raise says `Generator.integers`."""
+    wanted = require(to_dtype(dtype), executor.target)
+    if not (wanted.is_integer or wanted is BOOL):
+        raise DTypeError(
+            f"integers of {wanted.public}", place=calling_line(), remedy="use an integer dtype, or astype(x, dtype)"
+        )
+    low, high = (0, low) if high is None else (low, high)
+    bounds = [_bound(value, wanted, past=end and not endpoint) for value, end in ((low, False), (high, True))]
+    low, high = bounds
+    if not (isinstance(low, Array) or isinstance(high, Array)):
+        _ordered(np.asarray(low, object), np.asarray(high, object), endpoint)
+    low, high = (
+        value if isinstance(value, int | Array) else asarray(np.array(value.tolist(), _host_dtype(value)))
+        for value in bounds
+    )
+    shape = shape_for("integers", size, (low, high))
+    if isinstance(low, int) and isinstance(high, int):
+        steps = below(stream, executor, shape, high - low + endpoint)
+        first: int | Array = low % (1 << 64)
+    else:
+        first, last = (_as_u64(value, executor) for value in (low, high))
+        steps = _below_arrays(stream, executor, shape, last - first + (1 if endpoint else 0))
+    return _cast(steps + first, wanted)
+
+
+def below(stream: Philox, executor: Executor, shape: Shape, count: int) -> Array:
+    """Integers, uint64, from 0 below a number that is at most 2**64."""
+    word = words(stream, shape, U64, executor)
+    if count == 1 << 64:
+        return word
+    if count <= _FEW:
+        return _high(word, count)
+    return _long_product(word, words(stream, shape, U64, executor), count)
+
+
+def _below_arrays(stream: Philox, executor: Executor, shape: Shape, count: Array) -> Array:
+    first, second = (words(stream, shape, U64, executor) for _ in range(2))
+    return _long_product(first, second, count)
+
+
+def _long_product(high: Array, low: Array, count: int | Array) -> Array:
+    """Bits 128 and up of the product of two words, as one number, and a count."""
+    middle = high * count
+    carried = (middle + _high(low, count)) < middle
+    return _high(high, count) + astype(carried, uint64)
+
+
+def _high(word: Array, count: int | Array) -> Array:
+    if isinstance(count, Array):
+        factor = broadcast_to(count, word.shape)._node
+    else:
+        factor = graph.scalar(count, U64, word.shape)
+    return Array(graph.elementwise("mul_high", word._node, factor), word._executor)
+
+
+def _bound(value: Any, dtype: DType, *, past: bool) -> Any:
+    """A bound as an int, as an array of the device, or as an array of Python's ints, which NumPy's dtypes may not
+    hold."""
+    if isinstance(value, Array):
+        if not (value._dtype.is_integer or value._dtype is BOOL):
+            raise DTypeError(
+                f"integers with a bound of {value.dtype}", place=calling_line(), remedy="astype(bound, int64)"
+            )
+        return value
+    host = np.asarray(value)
+    if host.dtype.kind == "f" and (host == np.floor(host)).all():
+        host = host.astype(np.int64)
+    if host.dtype.kind not in "biuO" or not all(isinstance(number, int) for number in host.ravel().tolist()):
+        raise DTypeError(f"integers with the bound {value!r}", place=calling_line(), remedy="give integers")
+    least, most = _limits(dtype)
+    numbers = host.astype(object)
+    if ((numbers < least) | (numbers > most + past)).any():
+        raise DistributionError(
+            f"integers with the bound {value!r}, which {dtype.public} does not hold",
+            place=calling_line(),
+            remedy="give a wider dtype, or nearer bounds",
+        )
+    return int(host.item()) if not host.ndim else numbers
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    if dtype is BOOL:
+        return 0, 1
+    return (-1 << dtype.bits - 1, (1 << dtype.bits - 1) - 1) if dtype.kind == "int" else (0, (1 << dtype.bits) - 1)
+
+
+def _ordered(low: Any, high: Any, endpoint: bool) -> None:
+    wrong = (low > high) if endpoint else (low >= high)
+    if np.any(wrong):
+        raise DistributionError(
+            f"integers from {low} {'up to' if endpoint else 'below'} {high}: there are none",
+            place=calling_line(),
+            remedy="give a low that is below high" + (", or equal to it" if endpoint else ""),
+        )
+
+
+def _host_dtype(numbers: Any) -> Any:
+    return np.uint64 if max(numbers.ravel().tolist(), default=0) >= 1 << 63 else np.int64
+
+
+def _as_u64(value: int | Array, executor: Executor) -> Array:
+    """A bound modulo 2**64."""
+    if isinstance(value, int):
+        return Array(graph.scalar(value % (1 << 64), U64), executor)
+    return _cast(value if value._dtype is U64 else astype(value, int64), U64)
+
+
+def _cast(value: Array, dtype: DType) -> Array:
+    return value if value._dtype is dtype else Array(graph.convert(value._node, dtype), value._executor)
+
+
+def choice(stream: Philox, executor: Executor, a: Any, size: Size, replace: bool, p: Any, axis: int) -> Array:
+    """Elements of an array along an axis, or integers below a number. What it raises says `Generator.choice`."""
+    values = a if isinstance(a, Array) or np.ndim(a) else None
+    if values is not None and not isinstance(values, Array):
+        values = asarray(values)
+    count = int(a) if values is None else values.shape[axis]
+    shape = shape_for("choice", size, ())
+    if not replace and np.prod(shape, dtype=object) > 1:
+        raise DistributionError(
+            f"a choice of {shape} without replacement, which takes a sort",
+            place=calling_line(),
+            remedy="choose with replacement; or take(x, asarray(numpy.random.default_rng().permutation(n)))",
+        )
+    if count <= 0 and np.prod(shape, dtype=object):
+        raise DistributionError(
+            "a choice of nothing", place=calling_line(), remedy="give elements, or a number that is above 0"
+        )
+    if p is None:
+        index = _cast(below(stream, executor, shape, max(count, 1)), I64)
+    else:
+        index = _weighted(stream, executor, shape, count, p)
+    return (
+        index
+        if values is None
+        else take(values, index.reshape(-1), axis=axis).reshape(
+            (*values.shape[: axis % values.ndim], *shape, *values.shape[axis % values.ndim + 1 :])
+        )
+    )
+
+
+def _weighted(stream: Philox, executor: Executor, shape: Shape, count: int, p: Any) -> Array:
+    """Places in the running sum of probabilities."""
+    real = F64 if executor.target.fp64 else F32
+    if not isinstance(p, Array):
+        host = np.asarray(p, np.float64)
+        if not (host >= 0).all() or abs(host.sum() - 1) > 1.5e-8:
+            raise DistributionError(
+                "probabilities that are below 0 or do not sum to 1", place=calling_line(), remedy="divide by their sum"
+            )
+        p = asarray(host.astype(real.numpy))
+    if p.shape != (count,):
+        raise ShapeError(
+            f"a choice of {count} with probabilities of shape {p.shape}",
+            place=calling_line(),
+            remedy="give one for each",
+        )
+    total = cumulative_sum(astype(p, real.public))
+    number = uniform(words_for(stream, shape, real, executor), real)
+    # The last sum may be less than 1 by rounding, or, of an array of the device, by far.
+    return minimum(searchsorted(total, number * total[-1], side="right"), count - 1)
