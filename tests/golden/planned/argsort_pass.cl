@@ -89,17 +89,10 @@ void argsort_by_digit(const uint m,
         u32_0 = total_1;
     }
     totals_1[0] = u32_0;
-    #pragma unroll 1
-    for (int stripe = 0; stripe < 1; ++stripe) {
-        totals[lane + stripe * 256] = totals_1[stripe + 1 - 1];
-    }
+    totals[lane] = totals_1[0];
     barrier(CLK_LOCAL_MEM_FENCE);
     uint taken[1];
     taken[0] = totals[lane];
-    #pragma unroll 1
-    for (int number = 1; number < 1; ++number) {
-        taken[number] = taken[number - 1] + totals[lane + number];
-    }
     const uint scanned = taken[0];
     shared[lane] = scanned;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -122,10 +115,6 @@ void argsort_by_digit(const uint m,
     }
     const uint before = u32_0;
     totals[lane] = before;
-    #pragma unroll 1
-    for (int number_1 = 1; number_1 < 1; ++number_1) {
-        totals[lane + number_1] = before + taken[number_1 - 1];
-    }
     barrier(CLK_LOCAL_MEM_FENCE);
     starts[lane] = totals[lane];
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -133,8 +122,8 @@ void argsort_by_digit(const uint m,
     for (int digit = lane; digit < 256; digit += 256) {
         u32_0 = 0u;
         if (digit != 0 || differs_1) {
-            const uint difference_6 = (quotient * 256 + (uint)digit) * s + tile - 1;
-            const uint before_2 = counts[difference_6];
+            const uint difference_3 = (quotient * 256 + (uint)digit) * s + tile - 1;
+            const uint before_2 = counts[difference_3];
             u32_0 = before_2;
         }
         const uint return_1 = u32_0;
@@ -145,20 +134,20 @@ void argsort_by_digit(const uint m,
         const uint r_1 = first + (uint)(step_3 * 32);
         if (r_1 < m) {
             const uint digit_1 = (shift < 32 ? own[step_3] >> shift : 0) & 255;
-            const uint sum_17 = starts[(int)digit_1] + counts_1[(int)(converted_1 + digit_1)];
-            const uint at = sum_17 + ranks[step_3];
+            const uint sum_11 = starts[(int)digit_1] + counts_1[(int)(converted_1 + digit_1)];
+            const uint at = sum_11 + ranks[step_3];
             const int converted_11 = (int)at;
             staged[converted_11] = own[step_3];
             staged_places[converted_11] = places[quotient * m + r_1];
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const uint difference_8 = m - begin;
-    const uint count_1 = min(difference_8, 2048u);
-    const uint product_11 = quotient * m;
-    for (int number_2 = lane; number_2 < (int)count_1; number_2 += 256) {
-        const uint bits = staged[number_2];
-        const uint at_1 = offsets[(int)((shift < 32 ? bits >> shift : 0) & 255)] + (uint)number_2;
-        y1[product_11 + at_1] = (long)staged_places[number_2];
+    const uint difference_5 = m - begin;
+    const uint count_1 = min(difference_5, 2048u);
+    const uint product_10 = quotient * m;
+    for (int number = lane; number < (int)count_1; number += 256) {
+        const uint bits = staged[number];
+        const uint at_1 = offsets[(int)((shift < 32 ? bits >> shift : 0) & 255)] + (uint)number;
+        y1[product_10 + at_1] = (long)staged_places[number];
     }
 }

@@ -89,17 +89,10 @@ void sort_by_digit(const uint m,
         u32_0 = total_1;
     }
     totals_1[0] = u32_0;
-    #pragma unroll 1
-    for (int stripe = 0; stripe < 1; ++stripe) {
-        totals[lane + stripe * 256] = totals_1[stripe + 1 - 1];
-    }
+    totals[lane] = totals_1[0];
     barrier(CLK_LOCAL_MEM_FENCE);
     uint taken[1];
     taken[0] = totals[lane];
-    #pragma unroll 1
-    for (int number = 1; number < 1; ++number) {
-        taken[number] = taken[number - 1] + totals[lane + number];
-    }
     const uint scanned = taken[0];
     shared[lane] = scanned;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -122,10 +115,6 @@ void sort_by_digit(const uint m,
     }
     const uint before = u32_0;
     totals[lane] = before;
-    #pragma unroll 1
-    for (int number_1 = 1; number_1 < 1; ++number_1) {
-        totals[lane + number_1] = before + taken[number_1 - 1];
-    }
     barrier(CLK_LOCAL_MEM_FENCE);
     starts[lane] = totals[lane];
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -133,8 +122,8 @@ void sort_by_digit(const uint m,
     for (int digit = lane; digit < 256; digit += 256) {
         u32_0 = 0u;
         if (digit != 0 || differs_1) {
-            const uint difference_6 = (quotient * 256 + (uint)digit) * s + tile - 1;
-            const uint before_2 = counts[difference_6];
+            const uint difference_3 = (quotient * 256 + (uint)digit) * s + tile - 1;
+            const uint before_2 = counts[difference_3];
             u32_0 = before_2;
         }
         const uint return_1 = u32_0;
@@ -154,15 +143,15 @@ void sort_by_digit(const uint m,
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const uint difference_8 = m - begin;
-    const uint count_1 = min(difference_8, 4096u);
-    const uint product_12 = quotient * m;
-    for (int number_2 = lane; number_2 < (int)count_1; number_2 += 256) {
-        const uint bits = staged[number_2];
+    const uint difference_5 = m - begin;
+    const uint count_1 = min(difference_5, 4096u);
+    const uint product_11 = quotient * m;
+    for (int number = lane; number < (int)count_1; number += 256) {
+        const uint bits = staged[number];
         const uint and_value_7 = bits & 2147483647;
         const uint chosen_7 = and_value_7 == 0 ? 2147483648u : (bits < 2147483648u ? bits ^ 2147483648u : bits ^ 4294967295u);
         const uint offsets_value = offsets[(int)((shift < 32 ? (and_value_7 > 2139095040 ? 4294967295u : chosen_7) >> shift : 0) & 255)];
-        const uint at_1 = offsets_value + (uint)number_2;
-        y[product_12 + at_1] = bits;
+        const uint at_1 = offsets_value + (uint)number;
+        y[product_11 + at_1] = bits;
     }
 }
