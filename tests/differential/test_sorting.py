@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 import ocl_runtime.arrays as xp
 from ocl_ir.bfloat16 import HELD
+from ocl_runtime.plan.kernels import sort
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import DTYPES
 from tests.support.interpreted import InterpretedRuntime
@@ -101,10 +102,11 @@ def test_long_rows(long: InterpretedRuntime, data: st.DataObject) -> None:
         check(host[key], xp.asarray(host)[key], axis, data.draw(st.booleans()))
 
 
-@pytest.mark.parametrize("dtype", ["i4", "f8"])
-def test_tiles_of_a_cpu(dtype: str) -> None:
+@pytest.mark.parametrize("dtype", ["i2", "f4"])
+def test_tiles_of_a_cpu(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of several tiles, each of a work-item."""
-    host = elements(dtype, (1, 9000), 5)
+    monkeypatch.setattr(sort, "_LEAST_TILE", 40)
+    host = elements(dtype, (2, 300), 5)
     with xp.use(InterpretedRuntime(TARGETS["cpu"])):
         check(host, xp.asarray(host), -1, False)
 
