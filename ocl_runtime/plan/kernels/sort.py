@@ -36,8 +36,9 @@ _EACH = 8
 """Elements of a work-item of a GPU in a row that is sorted at once."""
 _COUNTED = 256
 """Elements of a row up to which a work-item of a CPU counts those before each; a pass looks at as many counts."""
-_TILE_BYTES = 64
-"""Of a work-item of a GPU in a tile of a pass, at most 16 elements."""
+_TILE_BYTES = 32
+"""Of a work-item of a GPU in a tile of a pass, at most 16 elements: with its counts, a group of 256 then takes no more
+than the 32 KiB of local memory that every GPU has."""
 _LEAST_TILE = 4096
 """Elements of a tile of a CPU, so that counting is worth it."""
 _MOST_TEAM = DIGITS
