@@ -197,7 +197,9 @@ def _computes(values: Sequence[Value], outputs: Sequence[Output], target: Target
     worth = sum(operation(value.op, [dtype_of(values[arg]) for arg in value.args]) for value in each)
     moved = sum(leaf.source.dtype.size for leaf in laid_out(values)) + sum(output.dtype.size for output in outputs)
     long = sum(code_length(value.op) for value in each) > MAX_OPERATIONS
-    return long or worth > _LONG * moved * target.operations_per_byte
+    # Lanes that are one block of random words are computed together.
+    blocks = any(value.op == "philox" for value in each)
+    return long or (worth > _LONG * moved * target.operations_per_byte and not blocks)
 
 
 def _flat(layout: Layout) -> Layout:

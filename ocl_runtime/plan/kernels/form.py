@@ -173,7 +173,9 @@ class Parameters:
     def iota(self, name: str, dtype: DType, layout: Layout, lane: int | None = None, lanes: int = 1) -> Access:
         """The places of a layout themselves, of which the kernel takes `lanes` together along axis `lane`."""
         back = self.backwards and lanes > 1 and lane is not None and layout.strides[lane] == -1
-        return self._access(Access(name, dtype, "iota"), layout, 1, layout.offset, back=lane if back else None)
+        # That they begin at 0 is worth a kernel of its own: vectors of random words are whole blocks then.
+        first = layout.offset if back or layout.offset != 0 else None
+        return self._access(Access(name, dtype, "iota"), layout, 1, first, back=lane if back else None)
 
     def _access(
         self,

@@ -17,7 +17,6 @@ void add_isnan_bitcast_float_order_select_sub(const uint n0,
                                               const float s0,
                                               const uint s1,
                                               const uint s2,
-                                              const uint b_first,
                                               __global ulong *restrict y_buffer,
                                               const ulong y_offset,
                                               const uint y_stride1)
@@ -60,35 +59,35 @@ void add_isnan_bitcast_float_order_select_sub(const uint n0,
         const float4 a_i_7 = LOAD(float4, a + (row_8 * a_stride1 + row) * 4);
         const float4 sum_3 = a_i + repeated;
         const uint4 bits = as_uint4(sum_3);
-        const ulong4 repeated_2 = (ulong4)((ulong)(s2 - (b_first + row_1)));
+        const ulong4 repeated_2 = (ulong4)((ulong)(s2 - row_1));
         const ulong4 key = convert_ulong4(select(bits ^ (-(bits >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_1, isnan(sum_3))) << (ulong4)(32) | repeated_2;
         const float4 sum_4 = a_i_1 + repeated;
         const uint4 bits_1 = as_uint4(sum_4);
-        const ulong4 repeated_3 = (ulong4)((ulong)(s2 - (b_first + row_2)));
+        const ulong4 repeated_3 = (ulong4)((ulong)(s2 - row_2));
         const ulong4 key_1 = convert_ulong4(select(bits_1 ^ (-(bits_1 >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_1, isnan(sum_4))) << (ulong4)(32) | repeated_3;
         const float4 sum_5 = a_i_2 + repeated;
         const uint4 bits_2 = as_uint4(sum_5);
-        const ulong4 repeated_4 = (ulong4)((ulong)(s2 - (b_first + row_3)));
+        const ulong4 repeated_4 = (ulong4)((ulong)(s2 - row_3));
         const ulong4 key_2 = convert_ulong4(select(bits_2 ^ (-(bits_2 >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_1, isnan(sum_5))) << (ulong4)(32) | repeated_4;
         const float4 sum_6 = a_i_3 + repeated;
         const uint4 bits_3 = as_uint4(sum_6);
-        const ulong4 repeated_5 = (ulong4)((ulong)(s2 - (b_first + row_4)));
+        const ulong4 repeated_5 = (ulong4)((ulong)(s2 - row_4));
         const ulong4 key_3 = convert_ulong4(select(bits_3 ^ (-(bits_3 >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_1, isnan(sum_6))) << (ulong4)(32) | repeated_5;
         const float4 sum_7 = a_i_4 + repeated;
         const uint4 bits_4 = as_uint4(sum_7);
-        const ulong4 repeated_6 = (ulong4)((ulong)(s2 - (b_first + row_5)));
+        const ulong4 repeated_6 = (ulong4)((ulong)(s2 - row_5));
         const ulong4 key_4 = convert_ulong4(select(bits_4 ^ (-(bits_4 >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_1, isnan(sum_7))) << (ulong4)(32) | repeated_6;
         const float4 sum_8 = a_i_5 + repeated;
         const uint4 bits_5 = as_uint4(sum_8);
-        const ulong4 repeated_7 = (ulong4)((ulong)(s2 - (b_first + row_6)));
+        const ulong4 repeated_7 = (ulong4)((ulong)(s2 - row_6));
         const ulong4 key_5 = convert_ulong4(select(bits_5 ^ (-(bits_5 >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_1, isnan(sum_8))) << (ulong4)(32) | repeated_7;
         const float4 sum_9 = a_i_6 + repeated;
         const uint4 bits_6 = as_uint4(sum_9);
-        const ulong4 repeated_8 = (ulong4)((ulong)(s2 - (b_first + row_7)));
+        const ulong4 repeated_8 = (ulong4)((ulong)(s2 - row_7));
         const ulong4 key_6 = convert_ulong4(select(bits_6 ^ (-(bits_6 >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_1, isnan(sum_9))) << (ulong4)(32) | repeated_8;
         const float4 sum_10 = a_i_7 + repeated;
         const uint4 bits_7 = as_uint4(sum_10);
-        const ulong4 repeated_9 = (ulong4)((ulong)(s2 - (b_first + row_8)));
+        const ulong4 repeated_9 = (ulong4)((ulong)(s2 - row_8));
         const ulong4 key_7 = convert_ulong4(select(bits_7 ^ (-(bits_7 >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_1, isnan(sum_10))) << (ulong4)(32) | repeated_9;
         acc = max(acc, key);
         acc = max(acc, key_1);
@@ -105,7 +104,7 @@ void add_isnan_bitcast_float_order_select_sub(const uint n0,
         const float4 a_i_8 = LOAD(float4, a + (r * a_stride1 + row) * 4);
         const float4 sum_13 = a_i_8 + repeated_10;
         const uint4 bits_8 = as_uint4(sum_13);
-        const ulong4 repeated_12 = (ulong4)((ulong)(s2 - (b_first + r)));
+        const ulong4 repeated_12 = (ulong4)((ulong)(s2 - r));
         const ulong4 key_8 = convert_ulong4(select(bits_8 ^ (-(bits_8 >> (uint4)(31)) | (uint4)(1) << (uint4)(31)), repeated_11, isnan(sum_13))) << (ulong4)(32) | repeated_12;
         acc = max(acc, key_8);
     }

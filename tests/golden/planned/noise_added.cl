@@ -179,7 +179,6 @@ __kernel void philox_normal_bits_bitcast_mul_add_kernel(const uint n,
                                                         const ulong a_offset,
                                                         const float s0,
                                                         const float s1,
-                                                        const uint b_first,
                                                         const uint s2,
                                                         const uint s3,
                                                         const uint s4,
@@ -194,18 +193,16 @@ __kernel void philox_normal_bits_bitcast_mul_add_kernel(const uint n,
     const uint base = i * 4;
     if (base + 3 < n) {
         const float4 a_i = LOAD(float4, a + base);
-        const uint4 repeated_2 = (uint4)(s3);
         const uint4 repeated_3 = (uint4)(s4);
         const uint4 repeated_4 = (uint4)(s5);
         const uint4 repeated_5 = (uint4)(s6);
-        const uint4 word = philox_uint4(b_first + base + (uint4)(0, 1, 2, 3), (uint4)(s2), repeated_2, repeated_3, repeated_4, repeated_5);
+        const uint4 word = philox_uint4(base + (uint4)(0, 1, 2, 3), (uint4)(s2), (uint4)(s3), repeated_3, repeated_4, repeated_5);
         const float4 sum_2 = s0 + s1 * as_float4(normal_bits_uint4(word));
         STORE(float4, y + base, a_i + sum_2);
     } else {
         for (uint j = base; j < n; ++j) {
             const float a_i_1 = a[j];
-            const float sum_4 = s0 + s1 * as_float(normal_bits_uint(philox_uint(b_first + j, s2, s3, s4, s5, s6)));
-            y[j] = a_i_1 + sum_4;
+            y[j] = a_i_1 + (s0 + s1 * as_float(normal_bits_uint(philox_uint(j, s2, s3, s4, s5, s6))));
         }
     }
 }
