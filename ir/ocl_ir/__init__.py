@@ -10,6 +10,7 @@ What all of them share:
     random_functions.py  words of Philox, and normal numbers from words
     program_ops.py       operations that programs define
     ops.py               the table of operations
+    op_types.py          the types of what they give
     sizes.py             integers that a call binds, and formulas of them
     formulas.py          many of them as one table
     guards.py            sizes with an example, and what code found out about them

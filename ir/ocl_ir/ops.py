@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -23,9 +22,7 @@ import numpy as np
 
 from ocl_ir import numpy_functions as functions
 from ocl_ir import random_functions
-from ocl_ir.errors import DTypeError
-from ocl_ir.program_ops import DefinedOp, InlineC
-from ocl_ir.types import BOOL, I32, I64, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
+from ocl_ir.types import DType
 
 CLASSES: dict[str, frozenset[str]] = {
     "F": frozenset({"float"}),
@@ -357,76 +354,3 @@ group that come there have the same value; `convert` changes the value's type as
 integer truncates; out of range is unspecified, as in NumPy); `bitcast` keeps the bits; `splat` repeats a scalar;
 `vector` joins scalars; `extract` takes the lane that a constant names; `lo` and `hi` are the halves of a vector.
 """
-
-
-@lru_cache(maxsize=4096)  # asked for every node and every value of kernel IR
-def result_type(op: str, args: tuple[Type, ...], result: Type | None = None) -> ValueType:
-    """The type of `op` applied to operands of types `args`.
-
-    `result` is the wanted type of a structural operation. Raises `DTypeError` where the operands do not fit.
-    """
-    if any(not isinstance(arg, DType | Vector) for arg in args):
-        raise DTypeError(f"{op} does not take a pointer", remedy="load from the pointer first")
-    if isinstance(op, InlineC):
-        return op.result
-    if isinstance(op, DefinedOp):
-        return with_dtype(args[0], op.result)  # type: ignore[arg-type]
-    if op in OPS:
-        return _elementwise_type(OPS[op], args)  # type: ignore[arg-type]
-    if op in WORK_ITEM:
-        if result not in {I32, U32, I64, U64}:
-            raise DTypeError(f"{op} gives i32, u32, i64 or u64, not {result}")
-        return result
-    if op not in STRUCTURAL:
-        raise DTypeError(f"there is no operation {op!r}", remedy=f"use one of {', '.join(sorted(OPS))}")
-    expected = _structural_type(op, args, result)  # type: ignore[arg-type]
-    if expected is None or (result is not None and expected != result):
-        listed = ", ".join(map(str, args))
-        raise DTypeError(f"{op} of ({listed}) cannot give {result}")
-    return expected
-
-
-def _elementwise_type(op: Op, args: tuple[ValueType, ...]) -> ValueType:
-    if len(args) != op.arity:
-        raise DTypeError(f"{op.name} takes {op.arity} operands, not {len(args)}")
-    bound: dict[str, ValueType] = {}
-    for position, (letter, type_) in enumerate(zip(op.operands, args, strict=True)):
-        if element(type_).kind not in CLASSES[letter] or element(type_).name == "bf16":
-            raise DTypeError(
-                f"operand {position} of {op.name} is {type_}, not {CLASS_NAMES[letter]}",
-                remedy="convert the operand first",
-            )
-        if bound.setdefault(letter, type_) != type_:
-            raise DTypeError(
-                f"operands of {op.name} differ in type: {', '.join(map(str, args))}",
-                remedy="convert or splat one of them; kernel IR converts nothing by itself",
-            )
-    if len({lanes(type_) for type_ in args}) != 1:
-        raise DTypeError(f"operands of {op.name} differ in lanes: {', '.join(map(str, args))}")
-    if not op.takes(element(args[0])):
-        raise DTypeError(f"{op.name} takes {' or '.join(sorted(op.only))}, not {args[0]}")
-    return with_dtype(args[0], BOOL) if op.result == "bool" else bound[op.result]
-
-
-def _structural_type(op: str, args: tuple[ValueType, ...], result: Type | None) -> ValueType | None:
-    first = args[0] if args else None
-    wanted = result if isinstance(result, DType | Vector) else None
-    if first is None or any(element(arg).name == "bf16" for arg in args):
-        return None
-    match op:
-        case "copy" | "uniform":
-            return first
-        case "convert" if wanted is not None and lanes(wanted) == lanes(first) and element(wanted).name != "bf16":
-            return wanted
-        case "bitcast" if wanted is not None:
-            same = lanes(wanted) == lanes(first) and element(wanted).bits == element(first).bits
-            return wanted if same and "bool" not in {element(wanted).kind, element(first).kind} else None
-        case "splat" if isinstance(wanted, Vector) and wanted.dtype == first:
-            return wanted
-        case "vector" if isinstance(first, DType) and all(arg == first for arg in args):
-            return Vector(first, len(args))
-        case "extract" if isinstance(first, Vector):
-            return first.dtype
-        case "lo" | "hi" if isinstance(first, Vector) and first.lanes % 2 == 0:
-            return first.dtype if first.lanes == 2 else Vector(first.dtype, first.lanes // 2)
-    return None

@@ -42,7 +42,7 @@ from ocl_ir.graph.nodes import (
 from ocl_ir.guards import Given, Number
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
-from ocl_ir.ops import result_type
+from ocl_ir.op_types import result_type
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import Where, caller, calling_line
 from ocl_ir.types import BF16, BOOL, F16, I64, DType

@@ -42,7 +42,8 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.kernel.literals import literal
 from ocl_ir.kernel.operands import Like, Ref
-from ocl_ir.ops import OPS, result_type
+from ocl_ir.op_types import result_type
+from ocl_ir.ops import OPS
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes

@@ -30,7 +30,8 @@ from ocl_ir.kernel.grammar import (
     operands,
     walk,
 )
-from ocl_ir.ops import WORK_ITEM, result_type
+from ocl_ir.op_types import result_type
+from ocl_ir.ops import WORK_ITEM
 from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element, limits
 
 _STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1,

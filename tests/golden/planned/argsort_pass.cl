@@ -1,4 +1,4 @@
-/* u32, 256 work-items a tile of 2048 */
+/* u32, 256 work-items a tile of 1024 */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
@@ -27,8 +27,8 @@ void argsort_by_digit(const uint m,
     __local uint offsets[256];
     __local uint totals[256];
     __local uint shared[512];
-    __local uint staged[2048];
-    __local uint staged_places[2048];
+    __local uint staged[1024];
+    __local uint staged_places[1024];
     const int lane = get_local_id(0);
     const int group = get_group_id(0);
     const uint converted = (uint)group;
@@ -36,13 +36,13 @@ void argsort_by_digit(const uint m,
     quotient = s != 0 ? converted / s : 0;
     uint tile;
     tile = s != 0 ? converted % s : 0;
-    const uint begin = tile * 2048;
-    const uint converted_1 = (uint)(lane / 32 * 256);
+    const uint begin = tile * 1024;
+    const int quotient_1 = lane / 32;
     const uint converted_2 = (uint)(lane % 32);
-    const uint first = begin + converted_1 + converted_2;
-    uint own[8];
-    #pragma unroll 8
-    for (int step_1 = 0; step_1 < 8; ++step_1) {
+    const uint first = begin + (uint)(quotient_1 * 128) + converted_2;
+    uint own[4];
+    #pragma unroll 4
+    for (int step_1 = 0; step_1 < 4; ++step_1) {
         const uint r = first + (uint)(step_1 * 32);
         u32_0 = 0u;
         if (r < m) {
@@ -51,30 +51,31 @@ void argsort_by_digit(const uint m,
         }
         own[step_1] = u32_0;
     }
-    uint ranks[8];
+    uint ranks[4];
     for (int slot = lane; slot < 2048; slot += 256) {
         counts_1[slot] = 0u;
         masks[slot] = 0u;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint bit = converted_2 < 32 ? 1u << converted_2 : 0;
+    const uint converted_4 = (uint)(quotient_1 * 256);
     const uint difference = bit - 1;
-    #pragma unroll 8
-    for (int step_2 = 0; step_2 < 8; ++step_2) {
+    #pragma unroll 4
+    for (int step_2 = 0; step_2 < 4; ++step_2) {
         const bool is_there = first + (uint)(step_2 * 32) < m;
-        const uint slot_1 = converted_1 + ((shift < 32 ? own[step_2] >> shift : 0) & 255);
+        const uint slot_1 = converted_4 + ((shift < 32 ? own[step_2] >> shift : 0) & 255);
         if (is_there) {
             atomic_or(masks + (int)slot_1, bit);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        const int converted_6 = (int)slot_1;
-        const uint mask = masks[converted_6];
+        const int converted_7 = (int)slot_1;
+        const uint mask = masks[converted_7];
         const uint lower = popcount(mask & difference);
-        ranks[step_2] = counts_1[converted_6] + lower;
+        ranks[step_2] = counts_1[converted_7] + lower;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (is_there && lower == 0) {
-            counts_1[converted_6] = counts_1[converted_6] + popcount(mask);
-            masks[converted_6] = 0u;
+            counts_1[converted_7] = counts_1[converted_7] + popcount(mask);
+            masks[converted_7] = 0u;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -129,25 +130,25 @@ void argsort_by_digit(const uint m,
         const uint return_1 = u32_0;
         offsets[digit] = return_1 - starts[digit];
     }
-    #pragma unroll 8
-    for (int step_3 = 0; step_3 < 8; ++step_3) {
+    #pragma unroll 4
+    for (int step_3 = 0; step_3 < 4; ++step_3) {
         const uint r_1 = first + (uint)(step_3 * 32);
         if (r_1 < m) {
             const uint digit_1 = (shift < 32 ? own[step_3] >> shift : 0) & 255;
-            const uint sum_11 = starts[(int)digit_1] + counts_1[(int)(converted_1 + digit_1)];
-            const uint at = sum_11 + ranks[step_3];
-            const int converted_11 = (int)at;
-            staged[converted_11] = own[step_3];
-            staged_places[converted_11] = places[quotient * m + r_1];
+            const uint counts_1_value_2 = counts_1[(int)((uint)(quotient_1 * 256) + digit_1)];
+            const uint at = starts[(int)digit_1] + counts_1_value_2 + ranks[step_3];
+            const int converted_13 = (int)at;
+            staged[converted_13] = own[step_3];
+            staged_places[converted_13] = places[quotient * m + r_1];
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint difference_5 = m - begin;
-    const uint count_1 = min(difference_5, 2048u);
-    const uint product_10 = quotient * m;
+    const uint count_1 = min(difference_5, 1024u);
+    const uint product_12 = quotient * m;
     for (int number = lane; number < (int)count_1; number += 256) {
         const uint bits = staged[number];
         const uint at_1 = offsets[(int)((shift < 32 ? bits >> shift : 0) & 255)] + (uint)number;
-        y1[product_10 + at_1] = (long)staged_places[number];
+        y1[product_12 + at_1] = (long)staged_places[number];
     }
 }

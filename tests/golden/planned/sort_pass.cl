@@ -1,4 +1,4 @@
-/* f32, 256 work-items a tile of 4096 */
+/* f32, 256 work-items a tile of 2048 */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
@@ -24,7 +24,7 @@ void sort_by_digit(const uint m,
     __local uint offsets[256];
     __local uint totals[256];
     __local uint shared[512];
-    __local uint staged[4096];
+    __local uint staged[2048];
     const int lane = get_local_id(0);
     const int group = get_group_id(0);
     const uint converted = (uint)group;
@@ -32,13 +32,13 @@ void sort_by_digit(const uint m,
     quotient = s != 0 ? converted / s : 0;
     uint tile;
     tile = s != 0 ? converted % s : 0;
-    const uint begin = tile * 4096;
-    const int quotient_1 = lane / 32;
+    const uint begin = tile * 2048;
+    const uint converted_1 = (uint)(lane / 32 * 256);
     const uint converted_2 = (uint)(lane % 32);
-    const uint first = begin + (uint)(quotient_1 * 512) + converted_2;
-    uint own[16];
-    #pragma unroll 16
-    for (int step_1 = 0; step_1 < 16; ++step_1) {
+    const uint first = begin + converted_1 + converted_2;
+    uint own[8];
+    #pragma unroll 8
+    for (int step_1 = 0; step_1 < 8; ++step_1) {
         const uint r = first + (uint)(step_1 * 32);
         u32_0 = 0u;
         if (r < m) {
@@ -47,34 +47,33 @@ void sort_by_digit(const uint m,
         }
         own[step_1] = u32_0;
     }
-    uint ranks[16];
+    uint ranks[8];
     for (int slot = lane; slot < 2048; slot += 256) {
         counts_1[slot] = 0u;
         masks[slot] = 0u;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint bit = converted_2 < 32 ? 1u << converted_2 : 0;
-    const uint converted_4 = (uint)(quotient_1 * 256);
     const uint difference = bit - 1;
-    #pragma unroll 16
-    for (int step_2 = 0; step_2 < 16; ++step_2) {
+    #pragma unroll 8
+    for (int step_2 = 0; step_2 < 8; ++step_2) {
         const bool is_there = first + (uint)(step_2 * 32) < m;
         const uint own_value = own[step_2];
         const uint and_value = own_value & 2147483647;
         const uint chosen_1 = and_value == 0 ? 2147483648u : (own_value < 2147483648u ? own_value ^ 2147483648u : own_value ^ 4294967295u);
-        const uint slot_1 = converted_4 + ((shift < 32 ? (and_value > 2139095040 ? 4294967295u : chosen_1) >> shift : 0) & 255);
+        const uint slot_1 = converted_1 + ((shift < 32 ? (and_value > 2139095040 ? 4294967295u : chosen_1) >> shift : 0) & 255);
         if (is_there) {
             atomic_or(masks + (int)slot_1, bit);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        const int converted_7 = (int)slot_1;
-        const uint mask = masks[converted_7];
+        const int converted_6 = (int)slot_1;
+        const uint mask = masks[converted_6];
         const uint lower = popcount(mask & difference);
-        ranks[step_2] = counts_1[converted_7] + lower;
+        ranks[step_2] = counts_1[converted_6] + lower;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (is_there && lower == 0) {
-            counts_1[converted_7] = counts_1[converted_7] + popcount(mask);
-            masks[converted_7] = 0u;
+            counts_1[converted_6] = counts_1[converted_6] + popcount(mask);
+            masks[converted_6] = 0u;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -129,29 +128,29 @@ void sort_by_digit(const uint m,
         const uint return_1 = u32_0;
         offsets[digit] = return_1 - starts[digit];
     }
-    #pragma unroll 16
-    for (int step_3 = 0; step_3 < 16; ++step_3) {
+    #pragma unroll 8
+    for (int step_3 = 0; step_3 < 8; ++step_3) {
         const uint r_1 = first + (uint)(step_3 * 32);
         if (r_1 < m) {
             const uint own_value_1 = own[step_3];
             const uint and_value_6 = own_value_1 & 2147483647;
             const uint chosen_4 = and_value_6 == 0 ? 2147483648u : (own_value_1 < 2147483648u ? own_value_1 ^ 2147483648u : own_value_1 ^ 4294967295u);
             const uint digit_1 = (shift < 32 ? (and_value_6 > 2139095040 ? 4294967295u : chosen_4) >> shift : 0) & 255;
-            const uint counts_1_value_2 = counts_1[(int)((uint)(quotient_1 * 256) + digit_1)];
-            const uint at = starts[(int)digit_1] + counts_1_value_2 + ranks[step_3];
+            const uint sum_11 = starts[(int)digit_1] + counts_1[(int)(converted_1 + digit_1)];
+            const uint at = sum_11 + ranks[step_3];
             staged[(int)at] = own[step_3];
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint difference_5 = m - begin;
-    const uint count_1 = min(difference_5, 4096u);
-    const uint product_11 = quotient * m;
+    const uint count_1 = min(difference_5, 2048u);
+    const uint product_9 = quotient * m;
     for (int number = lane; number < (int)count_1; number += 256) {
         const uint bits = staged[number];
         const uint and_value_7 = bits & 2147483647;
         const uint chosen_7 = and_value_7 == 0 ? 2147483648u : (bits < 2147483648u ? bits ^ 2147483648u : bits ^ 4294967295u);
         const uint offsets_value = offsets[(int)((shift < 32 ? (and_value_7 > 2139095040 ? 4294967295u : chosen_7) >> shift : 0) & 255)];
         const uint at_1 = offsets_value + (uint)number;
-        y[product_11 + at_1] = bits;
+        y[product_9 + at_1] = bits;
     }
 }

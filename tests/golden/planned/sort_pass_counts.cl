@@ -1,4 +1,4 @@
-/* f32, 256 work-items a tile of 4096 */
+/* f32, 256 work-items a tile of 2048 */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
@@ -26,9 +26,9 @@ void count_digits(const uint m,
         counts_1[digit] = 0u;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    const uint first = tile * 4096 + (uint)lane;
-    #pragma unroll 16
-    for (int step_1 = 0; step_1 < 16; ++step_1) {
+    const uint first = tile * 2048 + (uint)lane;
+    #pragma unroll 8
+    for (int step_1 = 0; step_1 < 8; ++step_1) {
         const uint r = first + (uint)(step_1 * 256);
         if (r < m) {
             const float a_i = a[r];

@@ -15,7 +15,8 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Const, Kernel, Let, Value
 from ocl_ir.kernel.printer import text
 from ocl_ir.kernel.verify import verify
-from ocl_ir.ops import CLASSES, OPS, PARTIAL, Op, result_type
+from ocl_ir.op_types import result_type
+from ocl_ir.ops import CLASSES, OPS, PARTIAL, Op
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import (
     BF16,
