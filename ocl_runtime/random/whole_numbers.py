@@ -15,7 +15,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.indices import Shape
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F32, F64, I64, U64, DType
-from ocl_runtime.arrays import Array, asarray, astype, broadcast_to, cumulative_sum, minimum, searchsorted, take
+from ocl_runtime.arrays import Array, asarray, astype, broadcast_to, cumulative_sum, minimum, searchsorted, take, where
 from ocl_runtime.arrays.meaning.dtypes import int64, require, to_dtype, uint64
 from ocl_runtime.errors import DistributionError, DTypeError, ShapeError
 from ocl_runtime.random.parameters import Size, shape_for
@@ -66,7 +66,8 @@ def below(stream: Philox, executor: Executor, shape: Shape, count: int) -> Array
 
 def _below_arrays(stream: Philox, executor: Executor, shape: Shape, count: Array) -> Array:
     first, second = (words(stream, shape, U64, executor) for _ in range(2))
-    return _long_product(first, second, count)
+    # Of all 2**64 values the count is 0 modulo 2**64, and a word is one of them.
+    return where(count == 0, first, _long_product(first, second, count))
 
 
 def _long_product(high: Array, low: Array, count: int | Array) -> Array:
