@@ -275,8 +275,8 @@ NO_VALUES = {
     "explain", "__array_namespace_info__", "broadcast_shapes",
 }  # fmt: skip
 """Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
-ELSEWHERE = {"add_at", "bincount", "histogram", "set_at"}
-"""What is tested by `test_adding.py`, `test_indexing.py` and `tests/differential/test_counting.py`."""
+ELSEWHERE = {"add_at", "argsort", "bincount", "histogram", "set_at", "sort"}
+"""What is tested by `test_adding.py`, `test_indexing.py`, `test_sorting.py` and `tests/differential/test_counting.py`."""
 
 
 def evaluated(code: str) -> ocl.Array:
