@@ -276,7 +276,7 @@ NO_VALUES = {
 }  # fmt: skip
 """Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
 ELSEWHERE = {"add_at", "argsort", "bincount", "histogram", "set_at", "sort"}
-"""What is tested by `test_adding.py`, `test_indexing.py`, `test_sorting.py` and `tests/differential/test_counting.py`."""
+"""Tested by `test_adding.py`, `test_indexing.py`, `test_sorting.py` and `tests/differential/test_counting.py`."""
 
 
 def evaluated(code: str) -> ocl.Array:
