@@ -282,7 +282,8 @@ class _Planner:
         """The bits of some values in memory."""
         value = values[-1]
         if len(values) > 1 or not (isinstance(value, Leaf) and isinstance(value.source, Buffer)):
-            made, layout = self._memory.fresh(node, Layout.contiguous(node.shape)), Layout.contiguous(node.shape)
+            layout = Layout.contiguous(node.shape)
+            made = self._memory.fresh(node, layout)
             self._store(values, made, node.where)
             value = Leaf(made, layout, False)
         assert isinstance(value.source, Buffer)

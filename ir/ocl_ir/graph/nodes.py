@@ -318,22 +318,8 @@ class Assign(AnyNode):
         return self.args[1]
 
 
-Node: TypeAlias = (
-    Buffer
-    | Iota
-    | Scalar
-    | Elementwise
-    | Movement
-    | Gather
-    | Scatter
-    | Undefined
-    | Reduce
-    | Contract
-    | Scan
-    | Sort
-    | Assign
-)
-
+Node: TypeAlias = (Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract
+                   | Scan | Sort | Assign)  # fmt: skip
 
 KERNEL = 8
 """The cost of an operation that needs a kernel of its own: those of an expression are one kernel."""

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from ocl_ir.graph.build import Buffer, Iota, Node, buffer
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import DType
-from ocl_runtime.plan.cache.evaluation import passed_number
-from ocl_runtime.plan.cache.template import Sized, Template
-from ocl_runtime.plan.cache.written import Giving
 from ocl_runtime.plan.donation import DonationIndices
 from ocl_runtime.plan.structure import Structure
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.cache.template import Sized, Template
+    from ocl_runtime.plan.cache.written import Giving
 
 Routine: TypeAlias = Callable[..., tuple[Node, ...]]
 """Makes nodes of operands, of such that lie alike always the same ones."""
@@ -78,6 +79,8 @@ class RoutinePlan(NamedTuple):
     ) -> RoutinePlan | None:
         """The plan that a structure over operands has been evaluated by, whose results are these roots of it; None
         where there is something special about it."""
+        from ocl_runtime.plan.cache.evaluation import passed_number  # noqa: PLC0415  # arrays import this module
+
         template = kept.fitting(structure.sizes, kept.donation(structure))
         if template is None or template.donated or template.taken:
             return None

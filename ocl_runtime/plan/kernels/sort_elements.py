@@ -54,9 +54,7 @@ def key_of(k: KernelBuilder, bits: Ref, dtype: DType, *, descending: bool) -> Re
     if not dtype.is_float:
         return bits ^ const(everything - sign if descending else sign)
     magnitude = bits & const(everything - sign)
-    nonnegative = bits < const(sign)
-    key = k.op("select", nonnegative, bits ^ const(sign), bits ^ const(everything))
-    key = k.op("select", magnitude == const(0), const(sign), key)
+    key = k.op("select", magnitude == const(0), const(sign), k.op("float_order", bits))
     key = k.op("select", magnitude > const(_infinity(dtype)), const(everything), key)
     return key ^ const(everything) if descending else key
 

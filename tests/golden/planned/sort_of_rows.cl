@@ -50,11 +50,10 @@ void sort_rows(const uint n0,
             const int sum_3 = step_3 + 1;
             const uint own_value = own[sum_3];
             const uint and_value_1 = own_value & 2147483647;
-            const uint chosen_1 = and_value_1 == 0 ? 2147483648u : (own_value < 2147483648u ? own_value ^ 2147483648u : own_value ^ 4294967295u);
             const uint own_value_1 = own[step_3];
             const uint and_value_2 = own_value_1 & 2147483647;
-            const uint chosen_4 = and_value_2 == 0 ? 2147483648u : (own_value_1 < 2147483648u ? own_value_1 ^ 2147483648u : own_value_1 ^ 4294967295u);
-            if ((and_value_1 > 2139095040 ? 4294967295u : chosen_1) < (and_value_2 > 2139095040 ? 4294967295u : chosen_4)) {
+            const uint chosen_3 = and_value_2 > 2139095040 ? 4294967295u : (and_value_2 == 0 ? 2147483648u : own_value_1 ^ (-(own_value_1 >> 31) | (uint)1 << 31));
+            if ((and_value_1 > 2139095040 ? 4294967295u : (and_value_1 == 0 ? 2147483648u : own_value ^ (-(own_value >> 31) | (uint)1 << 31))) < chosen_3) {
                 const uint lower = own[sum_3];
                 own[sum_3] = own[step_3];
                 own[step_3] = lower;
@@ -84,11 +83,10 @@ void sort_rows(const uint n0,
             const int middle = (i32_0 + i32_1) >> 1;
             const uint staged_value_1 = staged[right_run + (difference_2 - middle)];
             const uint and_value_3 = staged_value_1 & 2147483647;
-            const uint chosen_7 = and_value_3 == 0 ? 2147483648u : (staged_value_1 < 2147483648u ? staged_value_1 ^ 2147483648u : staged_value_1 ^ 4294967295u);
             const uint staged_value_2 = staged[left_run + middle];
             const uint and_value_4 = staged_value_2 & 2147483647;
-            const uint chosen_10 = and_value_4 == 0 ? 2147483648u : (staged_value_2 < 2147483648u ? staged_value_2 ^ 2147483648u : staged_value_2 ^ 4294967295u);
-            if ((and_value_3 > 2139095040 ? 4294967295u : chosen_7) < (and_value_4 > 2139095040 ? 4294967295u : chosen_10)) {
+            const uint chosen_7 = and_value_4 > 2139095040 ? 4294967295u : (and_value_4 == 0 ? 2147483648u : staged_value_2 ^ (-(staged_value_2 >> 31) | (uint)1 << 31));
+            if ((and_value_3 > 2139095040 ? 4294967295u : (and_value_3 == 0 ? 2147483648u : staged_value_1 ^ (-(staged_value_1 >> 31) | (uint)1 << 31))) < chosen_7) {
                 i32_1 = middle;
             } else {
                 const int low_2 = middle + 1;
@@ -107,16 +105,15 @@ void sort_rows(const uint n0,
             const bool is_equal_4 = i32_0 == kept_1;
             bool v_1 = is_equal_4;
             if (!is_equal_4) {
-                const bool is_less_9 = i32_1 < kept_1;
-                bool v_2 = is_less_9;
-                if (is_less_9) {
+                const bool is_less_5 = i32_1 < kept_1;
+                bool v_2 = is_less_5;
+                if (is_less_5) {
                     const uint staged_value_3 = staged[at_right];
                     const uint and_value_5 = staged_value_3 & 2147483647;
-                    const uint chosen_13 = and_value_5 == 0 ? 2147483648u : (staged_value_3 < 2147483648u ? staged_value_3 ^ 2147483648u : staged_value_3 ^ 4294967295u);
                     const uint staged_value_4 = staged[at_left];
                     const uint and_value_6 = staged_value_4 & 2147483647;
-                    const uint chosen_16 = and_value_6 == 0 ? 2147483648u : (staged_value_4 < 2147483648u ? staged_value_4 ^ 2147483648u : staged_value_4 ^ 4294967295u);
-                    v_2 = (and_value_5 > 2139095040 ? 4294967295u : chosen_13) < (and_value_6 > 2139095040 ? 4294967295u : chosen_16);
+                    const uint chosen_11 = and_value_6 > 2139095040 ? 4294967295u : (and_value_6 == 0 ? 2147483648u : staged_value_4 ^ (-(staged_value_4 >> 31) | (uint)1 << 31));
+                    v_2 = (and_value_5 > 2139095040 ? 4294967295u : (and_value_5 == 0 ? 2147483648u : staged_value_3 ^ (-(staged_value_3 >> 31) | (uint)1 << 31))) < chosen_11;
                 }
                 v_1 = v_2;
             }

@@ -60,8 +60,8 @@ void sort_by_digit(const uint m,
         const bool is_there = first + (uint)(step_2 * 32) < m;
         const uint own_value = own[step_2];
         const uint and_value = own_value & 2147483647;
-        const uint chosen_1 = and_value == 0 ? 2147483648u : (own_value < 2147483648u ? own_value ^ 2147483648u : own_value ^ 4294967295u);
-        const uint slot_1 = converted_1 + ((shift < 32 ? (and_value > 2139095040 ? 4294967295u : chosen_1) >> shift : 0) & 255);
+        const uint shr_value = shift < 32 ? (and_value > 2139095040 ? 4294967295u : (and_value == 0 ? 2147483648u : own_value ^ (-(own_value >> 31) | (uint)1 << 31))) >> shift : 0;
+        const uint slot_1 = converted_1 + (shr_value & 255);
         if (is_there) {
             atomic_or(masks + (int)slot_1, bit);
         }
@@ -134,8 +134,8 @@ void sort_by_digit(const uint m,
         if (r_1 < m) {
             const uint own_value_1 = own[step_3];
             const uint and_value_6 = own_value_1 & 2147483647;
-            const uint chosen_4 = and_value_6 == 0 ? 2147483648u : (own_value_1 < 2147483648u ? own_value_1 ^ 2147483648u : own_value_1 ^ 4294967295u);
-            const uint digit_1 = (shift < 32 ? (and_value_6 > 2139095040 ? 4294967295u : chosen_4) >> shift : 0) & 255;
+            const uint shr_value_1 = shift < 32 ? (and_value_6 > 2139095040 ? 4294967295u : (and_value_6 == 0 ? 2147483648u : own_value_1 ^ (-(own_value_1 >> 31) | (uint)1 << 31))) >> shift : 0;
+            const uint digit_1 = shr_value_1 & 255;
             const uint sum_11 = starts[(int)digit_1] + counts_1[(int)(converted_1 + digit_1)];
             const uint at = sum_11 + ranks[step_3];
             staged[(int)at] = own[step_3];
@@ -148,9 +148,8 @@ void sort_by_digit(const uint m,
     for (int number = lane; number < (int)count_1; number += 256) {
         const uint bits = staged[number];
         const uint and_value_7 = bits & 2147483647;
-        const uint chosen_7 = and_value_7 == 0 ? 2147483648u : (bits < 2147483648u ? bits ^ 2147483648u : bits ^ 4294967295u);
-        const uint offsets_value = offsets[(int)((shift < 32 ? (and_value_7 > 2139095040 ? 4294967295u : chosen_7) >> shift : 0) & 255)];
-        const uint at_1 = offsets_value + (uint)number;
+        const uint shr_value_2 = shift < 32 ? (and_value_7 > 2139095040 ? 4294967295u : (and_value_7 == 0 ? 2147483648u : bits ^ (-(bits >> 31) | (uint)1 << 31))) >> shift : 0;
+        const uint at_1 = offsets[(int)(shr_value_2 & 255)] + (uint)number;
         y[product_9 + at_1] = bits;
     }
 }

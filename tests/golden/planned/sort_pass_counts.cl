@@ -34,8 +34,8 @@ void count_digits(const uint m,
             const float a_i = a[r];
             const uint bits = as_uint(a_i);
             const uint and_value = bits & 2147483647;
-            const uint chosen_1 = and_value == 0 ? 2147483648u : (bits < 2147483648u ? bits ^ 2147483648u : bits ^ 4294967295u);
-            atomic_add(counts_1 + (int)((shift < 32 ? (and_value > 2139095040 ? 4294967295u : chosen_1) >> shift : 0) & 255), 1u);
+            const uint shr_value = shift < 32 ? (and_value > 2139095040 ? 4294967295u : (and_value == 0 ? 2147483648u : bits ^ (-(bits >> 31) | (uint)1 << 31))) >> shift : 0;
+            atomic_add(counts_1 + (int)(shr_value & 255), 1u);
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -3,6 +3,7 @@ from __future__ import annotations
 import inspect
 import operator
 import re
+import subprocess
 import sys
 import threading
 import warnings
@@ -818,3 +819,14 @@ def test_without_a_runtime() -> None:
         assert xp.current() is not shared
     finally:
         current_runtime._default = saved
+
+
+def test_what_plans_is_not_imported_before_it_is_used() -> None:
+    """Building expressions needs no plans, kernels or drivers' programs: they take longer to import than all else."""
+    code = (
+        "import sys, ocl_runtime; "
+        "print([name for name in sys.modules if name.startswith(('ocl_runtime.plan.cache.template', "
+        "'ocl_runtime.plan.host', 'ocl_runtime.plan.planner', 'ocl_runtime.random', 'ocl_ir.kernel', 'mako'))])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
