@@ -1,0 +1,101 @@
+"""Cholesky factors: blocks of the diagonal by a group each, the rest by triangular systems and products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ocl_ir.graph.build import Buffer, Storage, iota, scalar
+from ocl_ir.language.builtins.registry import BUILTINS
+from ocl_ir.layout import Layout
+from ocl_ir.types import BOOL, I32
+from ocl_runtime.plan.fusion.values import Leaf, Operation
+from ocl_runtime.plan.kernels.custom_call import Call
+from ocl_runtime.plan.kernels.library_kernel import Launches, leaf
+from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product, transposed
+from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
+from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.launch import Launch
+
+barrier, group_id, local_array, local_id, local_size, sqrt = (
+    BUILTINS[name] for name in ("barrier", "group_id", "local_array", "local_id", "local_size", "sqrt")
+)
+
+_BLOCK = 32
+"""Rows of a block of the diagonal: those of both dtypes fit into local memory many times."""
+
+
+def cholesky_block(a: Any, block: int, dtype: Any) -> None:
+    """The lower Cholesky factor of a small matrix, by a group; a pivot that is not positive becomes NaN."""
+    n = a.shape[1]
+    batch = group_id(0)
+    item = local_id(0)
+    items = local_size(0)
+    rows = local_array((block, block + 1), dtype)
+    pivots = local_array(block, dtype)
+    for i in range(item, n, items):
+        for j in range(i + 1):
+            rows[i, j] = a[batch, i, j]
+    barrier()
+    for j in range(n):
+        for i in range(item, n, items):
+            if i >= j:
+                value = rows[i, j]
+                for k in range(j):
+                    value = value - rows[i, k] * rows[j, k]
+                rows[i, j] = value
+                if i == j:
+                    pivots[j] = sqrt(value) if value > 0 else value * math.nan
+        barrier()
+        for i in range(item, n, items):
+            if i == j:
+                rows[i, j] = pivots[j]
+            elif i > j:
+                rows[i, j] = rows[i, j] / pivots[j]
+        barrier()
+    for i in range(item, n, items):
+        for j in range(i + 1):
+            a[batch, i, j] = rows[i, j]
+
+
+def _factor(launches: Launches, a: Buffer) -> None:
+    """Puts the factor into the lower triangles of some matrices, and anything above."""
+    n = a.shape[1]
+    if n <= _BLOCK:
+        items = 1 if launches.target.kind == "cpu" else min(_BLOCK, launches.target.group_size)
+        launches.kernel(cholesky_block, a.shape[0], items, {"a": a}, block=_BLOCK, dtype=a.dtype)
+        return
+    half = -(-n // (2 * _BLOCK)) * _BLOCK
+    first, second = (0, half), (half, n)
+    below = part(a, second, first)
+    _factor(launches, part(a, first, first))
+    solve_triangular(launches, part(a, first, first), transposed(below), lower=True)
+    subtract_product(launches, part(a, second, second), below, transposed(below))
+    _factor(launches, part(a, second, second))
+
+
+def cholesky_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
+    """The launches of `Cholesky`."""
+    launches = Launches(allocate, lowering)
+    a, factor = batched(call.operands[0]), batched(call.result)
+    if factor.storage is not a.storage:
+        launches.copy(a, factor)
+    _factor(launches, factor)
+    clear_above(launches, factor)
+    return launches.made
+
+
+def clear_above(launches: Launches, a: Buffer) -> None:
+    """Writes zeros above the diagonals of some matrices."""
+    shape = a.shape
+    row, column = (iota(I32, Layout(shape, strides)) for strides in ((0, 1, 0), (0, 0, 1)))
+    zero = scalar(0.0, a.dtype, shape)
+    values = (
+        *(Leaf(index, index.layout, False) for index in (row, column)),
+        leaf(a),
+        Leaf(zero, Layout.contiguous(shape), False),
+        Operation("lt", BOOL, (0, 1)),
+        Operation("select", a.dtype, (4, 3, 2)),
+    )
+    launches.store(values, a, apart=False)
