@@ -28,6 +28,10 @@ guards the plan; the function gives memory for what lies between the launches.""
 _LINALG = "ocl_runtime.plan.kernels.linalg"
 _LOWERED_BY: Mapping[str, str] = {
     "Cholesky": f"{_LINALG}.cholesky:cholesky_launches",
+    "LuFactor": f"{_LINALG}.lu:lu_factor_launches",
+    "LuSolve": f"{_LINALG}.lu:lu_solve_launches",
+    "OrthogonalRows": f"{_LINALG}.jacobi:orthogonal_rows_launches",
+    "QrFactor": f"{_LINALG}.qr:qr_factor_launches",
     "TriangularSolve": f"{_LINALG}.triangular:triangular_solve_launches",
 }
 """By the name of the algorithm's type, the module and the name of the function: loaded with the first call."""

@@ -6,14 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ocl_ir.graph.build import Buffer, Storage, iota, scalar
+from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.language.builtins.registry import BUILTINS
-from ocl_ir.layout import Layout
-from ocl_ir.types import BOOL, I32
-from ocl_runtime.plan.fusion.values import Leaf, Operation
 from ocl_runtime.plan.kernels.custom_call import Call
-from ocl_runtime.plan.kernels.library_kernel import Launches, leaf
-from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product, transposed
+from ocl_runtime.plan.kernels.library_kernel import Launches
+from ocl_runtime.plan.kernels.linalg.matrices import batched, clear_above, part, subtract_product, transposed
 from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
@@ -84,18 +81,3 @@ def cholesky_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     _factor(launches, factor)
     clear_above(launches, factor)
     return launches.made
-
-
-def clear_above(launches: Launches, a: Buffer) -> None:
-    """Writes zeros above the diagonals of some matrices."""
-    shape = a.shape
-    row, column = (iota(I32, Layout(shape, strides)) for strides in ((0, 1, 0), (0, 0, 1)))
-    zero = scalar(0.0, a.dtype, shape)
-    values = (
-        *(Leaf(index, index.layout, False) for index in (row, column)),
-        leaf(a),
-        Leaf(zero, Layout.contiguous(shape), False),
-        Operation("lt", BOOL, (0, 1)),
-        Operation("select", a.dtype, (4, 3, 2)),
-    )
-    launches.store(values, a, apart=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ocl_ir.graph.build import Buffer, buffer
+from ocl_ir.graph.build import Buffer, buffer, iota, scalar
 from ocl_ir.layout import Layout
-from ocl_runtime.plan.fusion.values import Operation
+from ocl_ir.types import BOOL, I32
+from ocl_runtime.plan.fusion.values import Leaf, Operation
 from ocl_runtime.plan.kernels.library_kernel import Launches, leaf
 
 
@@ -44,3 +45,34 @@ def subtract_product(launches: Launches, target: Buffer, left: Buffer, right: Bu
     product = launches.product(left, right)
     values = (leaf(target), leaf(product), Operation("sub", target.dtype, (0, 1)))
     launches.store(values, target, apart=False)
+
+
+def fill(launches: Launches, target: Buffer, value: float) -> None:
+    """Writes one value everywhere."""
+    number = scalar(value, target.dtype, target.shape)
+    launches.store((Leaf(number, Layout.contiguous(target.shape), False),), target)
+
+
+def store_identity(launches: Launches, target: Buffer) -> None:
+    """Writes ones on the diagonals and zeros elsewhere."""
+    on = (*_places(target), Operation("eq", BOOL, (0, 1)))
+    launches.store((*on, Operation("convert", target.dtype, (2,))), target)
+
+
+def clear_above(launches: Launches, target: Buffer) -> None:
+    """Writes zeros above the diagonals."""
+    zero = scalar(0.0, target.dtype, target.shape)
+    values = (
+        *_places(target),
+        leaf(target),
+        Leaf(zero, Layout.contiguous(target.shape), False),
+        Operation("lt", BOOL, (0, 1)),
+        Operation("select", target.dtype, (4, 3, 2)),
+    )
+    launches.store(values, target, apart=False)
+
+
+def _places(array: Buffer) -> tuple[Leaf, Leaf]:
+    """The rows and the columns of the elements."""
+    row, column = (iota(I32, Layout(array.shape, strides)) for strides in ((0, 1, 0), (0, 0, 1)))
+    return leaf(row), leaf(column)

@@ -1,0 +1,188 @@
+"""QR factors by Householder reflectors in blocks (Schreiber and Van Loan, A storage-efficient WY representation for
+products of Householder transformations, 1989).
+
+A group reflects the columns of a panel one after the other. Those of a block are applied together, as I - V @ T @ V.T,
+by products; within a block, a half is applied to the other one likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ocl_ir.graph.build import Buffer, Storage, buffer
+from ocl_ir.language.builtins.registry import BUILTINS
+from ocl_ir.layout import Layout
+from ocl_runtime.plan.kernels.custom_call import Call
+from ocl_runtime.plan.kernels.library_kernel import Launches
+from ocl_runtime.plan.kernels.linalg.matrices import (
+    batched,
+    fill,
+    part,
+    store_identity,
+    subtract_product,
+    transposed,
+)
+from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.launch import Launch
+
+barrier, copysign, group, group_id, hypot, local_array, local_id, local_size, sqrt = (
+    BUILTINS[name]
+    for name in (
+        "barrier", "copysign", "group", "group_id", "hypot", "local_array", "local_id", "local_size", "sqrt",
+    )
+)  # fmt: skip
+
+_PANEL = 16
+"""Columns that a group reflects."""
+_BLOCK = 128
+"""Columns whose reflectors are applied together to the rest of a matrix."""
+_ITEMS = 256
+
+
+def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: Any) -> None:
+    """Makes a few columns upper triangular by a group: `v` gets the reflectors I - factor * v @ v.T, `factors` these."""
+    m = a.shape[1]
+    n = a.shape[2]
+    batch = group_id(0)
+    item = local_id(0)
+    items = local_size(0)
+    slots = items // lanes
+    slot = item % slots
+    lane = item // slots
+    sums = local_array((lanes, panel), dtype)
+    for j in range(min(m, n)):
+        largest = abs(a[batch, j, j]) * 0
+        for i in range(j + 1 + item, m, items):
+            largest = max(largest, abs(a[batch, i, j]))
+        largest = group.max(largest)
+        squares = largest * 0
+        for i in range(j + 1 + item, m, items):
+            ratio = a[batch, i, j] / largest if largest > 0 else a[batch, i, j]
+            squares = squares + ratio * ratio
+        below = largest * sqrt(group.sum(squares))
+        first = a[batch, j, j]
+        diagonal = first
+        factor = first * 0
+        if below != 0:
+            diagonal = -copysign(hypot(first, below), first)
+            factor = (diagonal - first) / diagonal
+        barrier()
+        for i in range(j + item, m, items):
+            if i == j:
+                v[batch, i, j] = 1
+                a[batch, i, j] = diagonal
+                factors[batch, j] = factor
+            else:
+                v[batch, i, j] = a[batch, i, j] / (first - diagonal) if below != 0 else a[batch, i, j]
+                a[batch, i, j] = 0
+        barrier()
+        for c in range(j + 1 + slot, n, slots):
+            total = factor * 0
+            for i in range(j + lane, m, lanes):
+                total = total + v[batch, i, j] * a[batch, i, c]
+            sums[lane, c] = total
+        barrier()
+        for c in range(j + 1 + slot, n, slots):
+            total = sums[0, c]
+            for other in range(1, lanes):
+                total = total + sums[other, c]
+            total = total * factor
+            for i in range(j + lane, m, lanes):
+                a[batch, i, c] = a[batch, i, c] - total * v[batch, i, j]
+        barrier()
+
+
+def join_reflectors(products: Any, factors: Any, t: Any) -> None:
+    """Makes the T of I - V @ T @ V.T, of V.T @ V and the factors, by a work-item for each row."""
+    n = t.shape[1]
+    batch = group_id(0)
+    for i in range(local_id(0), n, local_size(0)):
+        for j in range(n):
+            factor = factors[batch, j]
+            if j < i:
+                t[batch, i, j] = 0
+            elif j == i:
+                t[batch, i, j] = factor
+            else:
+                total = factor * 0
+                for k in range(i, j):
+                    total = total + t[batch, i, k] * products[batch, k, j]
+                t[batch, i, j] = -factor * total
+
+
+@dataclass(frozen=True, slots=True)
+class _Reflectors:
+    """I - V @ T @ V.T."""
+
+    v: Buffer
+    t: Buffer
+
+    def apply(self, launches: Launches, a: Buffer, *, transpose: bool) -> None:
+        """Applies them, or their transpose, to the columns of matrices."""
+        if a.shape[2]:
+            inner = launches.product(transposed(self.v), a)
+            inner = launches.product(transposed(self.t) if transpose else self.t, inner)
+            subtract_product(launches, a, self.v, inner)
+
+
+def _joined(launches: Launches, v: Buffer, factors: Buffer) -> _Reflectors:
+    batch, _, n = v.shape
+    t = launches.scratch(v.dtype, (batch, n, n))
+    items = 1 if launches.target.kind == "cpu" else min(128, launches.target.group_size)
+    arrays = {"products": launches.product(transposed(v), v), "factors": factors, "t": t}
+    launches.kernel(join_reflectors, batch, items, arrays)
+    return _Reflectors(v, t)
+
+
+def _some(factors: Buffer, first: int, last: int) -> Buffer:
+    layout = factors.layout
+    shape, offset = (layout.shape[0], last - first), layout.offset + first
+    return buffer(factors.storage, factors.dtype, Layout(shape, layout.strides, offset))
+
+
+def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
+    """Makes matrices with no more columns than rows upper triangular."""
+    batch, m, n = a.shape
+    if n <= _PANEL:
+        items = 1 if launches.target.kind == "cpu" else min(_ITEMS, launches.target.group_size)
+        lanes = max(1, items // _PANEL)
+        arrays = {"a": a, "v": v, "factors": factors}
+        launches.kernel(reflect_panel, batch, items, arrays, panel=_PANEL, lanes=lanes, dtype=a.dtype)
+        return
+    half = -(-n // (2 * _PANEL)) * _PANEL
+    left, right, below = (0, half), (half, n), (half, m)
+    _reflect(launches, part(a, (0, m), left), part(v, (0, m), left), _some(factors, 0, half))
+    reflectors = _joined(launches, part(v, (0, m), left), _some(factors, 0, half))
+    reflectors.apply(launches, part(a, (0, m), right), transpose=True)
+    _reflect(launches, part(a, below, right), part(v, below, right), _some(factors, half, n))
+
+
+def qr_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
+    """The launches of `QrFactor`."""
+    launches = Launches(allocate, lowering)
+    source = batched(call.operands[0])
+    batch, m, n = source.shape
+    least = min(m, n)
+    a, v = (launches.scratch(source.dtype, source.shape), launches.scratch(source.dtype, (batch, m, least)))
+    factors = launches.scratch(source.dtype, (batch, least))
+    launches.copy(source, a)
+    fill(launches, v, 0.0)
+    blocks: list[tuple[int, _Reflectors]] = []
+    for first in range(0, least, _BLOCK):
+        last = min(first + _BLOCK, least)
+        rows, columns = (first, m), (first, last)
+        _reflect(launches, part(a, rows, columns), part(v, rows, columns), _some(factors, first, last))
+        reflectors = _joined(launches, part(v, rows, columns), _some(factors, first, last))
+        reflectors.apply(launches, part(a, rows, (last, n)), transpose=True)
+        blocks.append((first, reflectors))
+    k = m if call.algorithm.complete else least
+    step, result = k * (m + n), call.result
+    q = buffer(result.storage, a.dtype, Layout((batch, m, k), (step, k, 1), result.layout.offset))
+    r = buffer(result.storage, a.dtype, Layout((batch, k, n), (step, n, 1), result.layout.offset + m * k))
+    store_identity(launches, q)
+    for first, reflectors in reversed(blocks):
+        reflectors.apply(launches, part(q, (first, m), (first, k)), transpose=False)
+    launches.copy(part(a, (0, k), (0, n)), r)
+    return launches.made
