@@ -24,6 +24,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     places.py        places to index with, diagonals
     picking.py       elements at places, and by conditions
     products.py      products, covariances, convolutions
+    linalg.py        factors, systems, eigenvalues and singular values of matrices
     searching.py     where elements are
     sorting.py       elements in order
     counting.py      how often values come

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from ocl_ir.graph.build import Buffer, Iota, Storage, buffer
+from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.indices import Shape
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
@@ -178,6 +178,6 @@ class Launches:
         return target
 
 
-def leaf(array: Buffer | Iota) -> Leaf:
+def leaf(array: Buffer) -> Leaf:
     """An array as a value that is read."""
     return Leaf(array, array.layout, False)

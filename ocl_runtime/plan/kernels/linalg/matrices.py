@@ -7,7 +7,7 @@ import math
 from ocl_ir.graph.build import Buffer, buffer, iota, scalar
 from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, I32
-from ocl_runtime.plan.fusion.values import Leaf, Operation
+from ocl_runtime.plan.fusion.values import Leaf, Operation, Value
 from ocl_runtime.plan.kernels.library_kernel import Launches, leaf
 
 
@@ -55,14 +55,14 @@ def fill(launches: Launches, target: Buffer, value: float) -> None:
 
 def store_identity(launches: Launches, target: Buffer) -> None:
     """Writes ones on the diagonals and zeros elsewhere."""
-    on = (*_places(target), Operation("eq", BOOL, (0, 1)))
+    on: tuple[Value, ...] = (*_places(target), Operation("eq", BOOL, (0, 1)))
     launches.store((*on, Operation("convert", target.dtype, (2,))), target)
 
 
 def clear_above(launches: Launches, target: Buffer) -> None:
     """Writes zeros above the diagonals."""
     zero = scalar(0.0, target.dtype, target.shape)
-    values = (
+    values: tuple[Value, ...] = (
         *_places(target),
         leaf(target),
         Leaf(zero, Layout.contiguous(target.shape), False),
@@ -72,7 +72,7 @@ def clear_above(launches: Launches, target: Buffer) -> None:
     launches.store(values, target, apart=False)
 
 
-def _places(array: Buffer) -> tuple[Leaf, Leaf]:
+def _places(array: Buffer) -> tuple[Leaf, ...]:
     """The rows and the columns of the elements."""
-    row, column = (iota(I32, Layout(array.shape, strides)) for strides in ((0, 1, 0), (0, 0, 1)))
-    return leaf(row), leaf(column)
+    layouts = (Layout(array.shape, strides) for strides in ((0, 1, 0), (0, 0, 1)))
+    return tuple(Leaf(iota(I32, layout), layout, False) for layout in layouts)

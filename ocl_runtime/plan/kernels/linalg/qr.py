@@ -42,7 +42,9 @@ _ITEMS = 256
 
 
 def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: Any) -> None:
-    """Makes a few columns upper triangular by a group: `v` gets the reflectors I - factor * v @ v.T, `factors` these."""
+    """Makes a few columns upper triangular by a group.
+
+    `v` gets the vectors of the reflectors I - factor * v @ v.T, `factors` the factors."""
     m = a.shape[1]
     n = a.shape[2]
     batch = group_id(0)
