@@ -34,11 +34,11 @@ atomic_max, barrier, copysign, group, group_id, local_array, local_id, local_siz
 _SMALL = 32
 """Rows of a matrix that a group rotates in local memory."""
 _LOCAL_BYTES = 24 * 1024
-_BLOCK = 8
+_BLOCK = 4
 """Rows of a block of a larger one."""
 _SWEEPS = 20
 """At most; matrices of rank 1000 take 6 to 10."""
-_TEAM = 32
+_TEAM = 64
 """Work-items of a GPU that rotate two rows of it."""
 _LANES = 8
 """Of the vectors that a CPU computes with."""

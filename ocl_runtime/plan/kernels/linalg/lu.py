@@ -16,6 +16,7 @@ from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.layout import Layout
 from ocl_ir.types import I32
+from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product
@@ -23,12 +24,19 @@ from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-barrier, global_id, group, group_id, local_array, local_id, local_size = (
-    BUILTINS[name] for name in ("barrier", "global_id", "group", "group_id", "local_array", "local_id", "local_size")
-)
+barrier, global_id, group, group_id, hint, local_array, local_id, local_size, private_array = (
+    BUILTINS[name]
+    for name in (
+        "barrier", "global_id", "group", "group_id", "hint", "local_array", "local_id", "local_size", "private_array",
+    )
+)  # fmt: skip
 
 _PANEL = 16
 """Columns that a group factors."""
+_HELD = 8, 8
+"""Columns of a panel that a group holds in registers, and most rows for a work-item."""
+_MOVED = 32
+"""Rows that change places in local memory, and columns of a group there."""
 _ITEMS = 256
 """Work-items that move elements."""
 
@@ -74,32 +82,131 @@ def lu_panel(a: Any, pivots: Any, panel: int, dtype: Any) -> None:
         barrier()
 
 
+def lu_panel_held(a: Any, pivots: Any, panel: int, each: int, dtype: Any) -> None:
+    """Factors a few columns by a group whose work-items have `each` rows in registers.
+
+    The column that is next is the first one there: what is left of a row moves up as it is updated."""
+    m = a.shape[1]
+    n = a.shape[2]
+    batch = group_id(0)
+    item = local_id(0)
+    items = local_size(0)
+    own = private_array((each, panel), dtype)
+    top = local_array(panel, dtype)
+    chosen = local_array(panel, dtype)
+    for r in hint(range(each), unroll=each):
+        row = r * items + item
+        for c in hint(range(panel), unroll=panel):
+            own[r, c] = a[batch, row, c] if row < m and c < n else a[batch, 0, 0] * 0
+    for j in range(n):
+        best = -1.0
+        at = j
+        for r in hint(range(each), unroll=each):
+            row = r * items + item
+            value = abs(own[r, 0])
+            if j <= row < m and value > best:
+                best = value
+                at = row
+        best, at = group.reduce((best, at), greater)
+        for r in hint(range(each), unroll=each):
+            row = r * items + item
+            if row == j:
+                for c in hint(range(panel), unroll=panel):
+                    top[c] = own[r, c]
+            if row == at:
+                for c in hint(range(panel), unroll=panel):
+                    chosen[c] = own[r, c]
+        if item == 0:
+            pivots[batch, j] = np.int32(at)
+        for c in range(item, j, items):
+            upper = a[batch, j, c]
+            a[batch, j, c] = a[batch, at, c]
+            a[batch, at, c] = upper
+        barrier()
+        for c in range(item, n - j, items):
+            a[batch, j, j + c] = chosen[c]
+        pivot = chosen[0]
+        for r in hint(range(each), unroll=each):
+            row = r * items + item
+            if j < row < m:
+                factor = top[0] if row == at else own[r, 0]
+                if pivot != 0:
+                    factor = factor / pivot
+                a[batch, row, j] = factor
+                for c in hint(range(1, panel), unroll=panel):
+                    value = top[c] if row == at else own[r, c]
+                    own[r, c - 1] = value - factor * chosen[c]
+        barrier()
+
+
+def source_of(place: Any, batch: Any, pivots: Any) -> Any:
+    """Where the row at a place comes from, once rows have changed places with those that pivots name, one after the
+    other."""
+    source = place
+    count = pivots.shape[1]
+    for back in range(count):
+        turn = count - 1 - back
+        other = int(pivots[batch, turn])
+        if source == turn:
+            source = other
+        elif source == other:
+            source = turn
+    return source
+
+
+def place_of(entry: Any, batch: Any, pivots: Any) -> Any:
+    """The place of an entry of the rows that move: the first ones, then those that pivots name; -1 for one that is
+    listed twice."""
+    count = pivots.shape[1]
+    place = entry
+    if entry >= count:
+        place = int(pivots[batch, entry - count])
+        listed = place < count
+        for earlier in range(entry - count):
+            if pivots[batch, earlier] == place:
+                listed = True
+        if listed:
+            place = -1
+    return place
+
+
+def move_few_rows(pivots: Any, a: Any, most: int, dtype: Any) -> None:
+    """Has a few rows change places in some columns, by a group in local memory."""
+    count = pivots.shape[1]
+    columns = a.shape[2]
+    item = local_id(0)
+    items = local_size(0)
+    groups = (columns + most - 1) // most
+    batch = group_id(0) // groups
+    first = group_id(0) % groups * most
+    places = local_array(2 * most, np.int32)
+    held = local_array((2 * most, most), dtype)
+    for entry in range(item, 2 * count, items):
+        places[entry] = np.int32(place_of(entry, batch, pivots))
+    barrier()
+    for element in range(item, 2 * count * most, items):
+        place = int(places[element // most])
+        column = first + element % most
+        if place >= 0 and column < columns:
+            held[element // most, element % most] = a[batch, source_of(place, batch, pivots), column]
+    barrier()
+    for element in range(item, 2 * count * most, items):
+        place = int(places[element // most])
+        column = first + element % most
+        if place >= 0 and column < columns:
+            a[batch, place, column] = held[element // most, element % most]
+
+
 def sources_of_rows(pivots: Any, places: Any, sources: Any) -> None:
-    """Finds out which rows move as rows change places with those that pivots name, one after the other, and where each
-    comes from; -1 for a row that is listed twice."""
+    """Finds out which rows move, and where each comes from."""
     count = pivots.shape[1]
     item = global_id(0)
     if item < pivots.shape[0] * 2 * count:
         batch = item // (2 * count)
         entry = item % (2 * count)
-        place = entry
-        listed = False
-        if entry >= count:
-            place = int(pivots[batch, entry - count])
-            listed = place < count
-            for earlier in range(entry - count):
-                if pivots[batch, earlier] == place:
-                    listed = True
-        source = place
-        for back in range(count):
-            turn = count - 1 - back
-            other = int(pivots[batch, turn])
-            if source == turn:
-                source = other
-            elif source == other:
-                source = turn
-        places[batch, entry] = np.int32(-1) if listed else np.int32(place)
-        sources[batch, entry] = np.int32(source)
+        place = place_of(entry, batch, pivots)
+        places[batch, entry] = np.int32(place)
+        sources[batch, entry] = np.int32(source_of(max(place, 0), batch, pivots))
 
 
 def take_rows(a: Any, sources: Any, taken: Any) -> None:
@@ -143,7 +250,7 @@ def write_pivots(pivots: Any, row: Any) -> None:
     if item < pivots.shape[0] * pivots.shape[1]:
         batch = item // pivots.shape[1]
         turn = item % pivots.shape[1]
-        row[batch, 0, turn] = pivots[batch, turn]
+        row[batch, turn] = pivots[batch, turn]
 
 
 def take_by_pivots(row: Any, b: Any, x: Any) -> None:
@@ -155,15 +262,7 @@ def take_by_pivots(row: Any, b: Any, x: Any) -> None:
         column = item % columns
         place = item // columns % n
         batch = item // columns // n
-        source = place
-        for back in range(n):
-            turn = n - 1 - back
-            other = int(row[batch, 0, turn])
-            if source == turn:
-                source = other
-            elif source == other:
-                source = turn
-        x[batch, place, column] = b[batch, source, column]
+        x[batch, place, column] = b[batch, source_of(place, batch, row), column]
 
 
 def _everywhere(launches: Launches, function: Callable[..., None], count: int, arrays: dict[str, Buffer]) -> None:
@@ -179,43 +278,58 @@ def _turns(pivots: Buffer, first: int, last: int) -> Buffer:
     return buffer(pivots.storage, pivots.dtype, Layout(shape, layout.strides, offset))
 
 
-def _move_rows(launches: Launches, moved: tuple[Buffer, Buffer], a: Buffer) -> None:
+def _move_rows(launches: Launches, pivots: Buffer, a: Buffer) -> None:
     """Has rows of some columns change places."""
-    places, sources = moved
-    if a.shape[2]:
-        rows = places.shape[1]
-        taken = launches.scratch(a.dtype, (a.shape[0], rows, a.shape[2]))
-        _everywhere(launches, take_rows, taken.size, {"a": a, "sources": sources, "taken": taken})
-        _everywhere(launches, put_rows, taken.size, {"taken": taken, "places": places, "a": a})
-
-
-def _moved(launches: Launches, pivots: Buffer) -> tuple[Buffer, Buffer]:
     batch, count = pivots.shape
+    columns = a.shape[2]
+    if launches.target.kind == "gpu" and count <= _MOVED:
+        groups, items = batch * -(-columns // _MOVED), min(_ITEMS, launches.target.group_size)
+        arrays = {"pivots": pivots, "a": a}
+        launches.kernel(move_few_rows, groups, items, arrays, most=_MOVED, dtype=a.dtype)
+        return
     places, sources = (launches.scratch(I32, (batch, 2 * count)) for _ in range(2))
     arrays = {"pivots": pivots, "places": places, "sources": sources}
     _everywhere(launches, sources_of_rows, places.size, arrays)
-    return places, sources
+    taken = launches.scratch(a.dtype, (batch, 2 * count, columns))
+    _everywhere(launches, take_rows, taken.size, {"a": a, "sources": sources, "taken": taken})
+    _everywhere(launches, put_rows, taken.size, {"taken": taken, "places": places, "a": a})
 
 
 def factor(launches: Launches, a: Buffer, pivots: Buffer) -> None:
     """Factors matrices with no more columns than rows in their memory; `pivots` (batch, columns) in int32."""
     batch, m, n = a.shape
-    if n <= _PANEL:
-        items = 1 if launches.target.kind == "cpu" else min(_ITEMS, launches.target.group_size)
-        launches.kernel(lu_panel, batch, items, {"a": a, "pivots": pivots}, panel=_PANEL, dtype=a.dtype)
+    target, arrays = launches.target, {"a": a, "pivots": pivots}
+    group = max(target.group_size, target.large_group_size)
+    is_held = target.kind == "gpu" and m <= group * _HELD[1]
+    panel = _HELD[0] if is_held else _PANEL
+    if n <= panel and is_held:
+        items = power_of_two(m, group)
+        each = power_of_two(-(-m // items), _HELD[1])
+        launches.kernel(lu_panel_held, batch, items, arrays, panel=panel, each=each, dtype=a.dtype)
         return
-    half = -(-n // (2 * _PANEL)) * _PANEL
+    if n <= panel:
+        items = 1 if target.kind == "cpu" else min(_ITEMS, target.group_size)
+        launches.kernel(lu_panel, batch, items, arrays, panel=panel, dtype=a.dtype)
+        return
+    half = -(-n // (2 * panel)) * panel
     left, right = (0, half), (half, n)
     factor(launches, part(a, (0, m), left), _turns(pivots, 0, half))
-    _move_rows(launches, _moved(launches, _turns(pivots, 0, half)), part(a, (0, m), right))
+    _move_rows(launches, _turns(pivots, 0, half), part(a, (0, m), right))
     solve_triangular(launches, part(a, left, left), part(a, left, right), lower=True, unit=True)
     below = (half, m)
     subtract_product(launches, part(a, below, right), part(a, below, left), part(a, left, right))
     lower = _turns(pivots, half, n)
     factor(launches, part(a, below, right), lower)
-    _move_rows(launches, _moved(launches, lower), part(a, below, left))
+    _move_rows(launches, lower, part(a, below, left))
     items = min(_ITEMS, launches.target.group_size)
     launches.kernel(raise_pivots, -(-lower.size // items), items, {"pivots": lower}, sizes={"by": half})
+
+
+def _last_row(packed: Buffer) -> Buffer:
+    """The row behind the factors, which has the pivots."""
+    batch, rows, n = packed.shape
+    step = packed.layout.strides[0]
+    return buffer(packed.storage, packed.dtype, Layout((batch, n), (step, 1), packed.layout.offset + (rows - 1) * n))
 
 
 def lu_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
@@ -227,7 +341,7 @@ def lu_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     launches.copy(a, lu)
     pivots = launches.scratch(I32, (batch, n))
     factor(launches, lu, pivots)
-    row = part(packed, (n, n + 1), (0, n))
+    row = _last_row(packed)
     items = min(_ITEMS, launches.target.group_size)
     launches.kernel(write_pivots, -(-pivots.size // items), items, {"pivots": pivots, "row": row})
     return launches.made
@@ -238,7 +352,7 @@ def lu_solve_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     launches = Launches(allocate, lowering)
     packed, b, x = map(batched, (*call.operands, call.result))
     n = packed.shape[2]
-    lu, row = part(packed, (0, n), (0, n)), part(packed, (n, n + 1), (0, n))
+    lu, row = part(packed, (0, n), (0, n)), _last_row(packed)
     _everywhere(launches, take_by_pivots, b.size, {"row": row, "b": b, "x": x})
     solve_triangular(launches, lu, x, lower=True, unit=True)
     solve_triangular(launches, lu, x, lower=False)

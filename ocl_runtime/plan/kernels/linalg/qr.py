@@ -14,6 +14,7 @@ from typing import Any
 from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.layout import Layout
+from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.matrices import (
@@ -27,15 +28,18 @@ from ocl_runtime.plan.kernels.linalg.matrices import (
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-barrier, copysign, group, group_id, hypot, local_array, local_id, local_size, sqrt = (
+barrier, copysign, group, group_id, hint, hypot, local_array, local_id, local_size, private_array, sqrt = (
     BUILTINS[name]
     for name in (
-        "barrier", "copysign", "group", "group_id", "hypot", "local_array", "local_id", "local_size", "sqrt",
+        "barrier", "copysign", "group", "group_id", "hint", "hypot", "local_array", "local_id", "local_size",
+        "private_array", "sqrt",
     )
 )  # fmt: skip
 
 _PANEL = 16
 """Columns that a group reflects."""
+_HELD = 8, 8
+"""Columns of a panel that a group holds in registers, and most rows for a work-item."""
 _BLOCK = 128
 """Columns whose reflectors are applied together to the rest of a matrix."""
 _ITEMS = 256
@@ -96,6 +100,66 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
         barrier()
 
 
+def reflect_panel_held(a: Any, v: Any, factors: Any, panel: int, each: int, dtype: Any) -> None:
+    """As `reflect_panel`, by a group whose work-items have `each` rows in registers.
+
+    The column that is next is the first one there: what is left of a row moves up as it is updated."""
+    m = a.shape[1]
+    n = a.shape[2]
+    batch = group_id(0)
+    item = local_id(0)
+    items = local_size(0)
+    own = private_array((each, panel), dtype)
+    reflector = private_array(each, dtype)
+    heads = local_array(panel, dtype)
+    for r in hint(range(each), unroll=each):
+        row = r * items + item
+        for c in hint(range(panel), unroll=panel):
+            own[r, c] = a[batch, row, c] if row < m and c < n else a[batch, 0, 0] * 0
+    barrier()
+    for j in range(min(m, n)):
+        largest = abs(own[0, 0]) * 0
+        for r in hint(range(each), unroll=each):
+            row = r * items + item
+            if row == j:
+                heads[j] = own[r, 0]
+            if row > j:
+                largest = max(largest, abs(own[r, 0]))
+        largest = group.max(largest)
+        squares = largest * 0
+        for r in hint(range(each), unroll=each):
+            if r * items + item > j:
+                ratio = own[r, 0] / largest if largest > 0 else own[r, 0]
+                squares = squares + ratio * ratio
+        below = largest * sqrt(group.sum(squares))
+        first = heads[j]
+        diagonal = first
+        factor = first * 0
+        if below != 0:
+            diagonal = -copysign(hypot(first, below), first)
+            factor = (diagonal - first) / diagonal
+        if item == 0:
+            factors[batch, j] = factor
+        for r in hint(range(each), unroll=each):
+            row = r * items + item
+            reflector[r] = 1 if row == j else 0
+            if row > j:
+                reflector[r] = own[r, 0] / (first - diagonal) if below != 0 else own[r, 0]
+            if row < m:
+                v[batch, row, j] = reflector[r]
+                if row >= j:
+                    a[batch, row, j] = diagonal if row == j else 0
+        for c in hint(range(1, panel), unroll=panel):
+            total = factor * 0
+            for r in hint(range(each), unroll=each):
+                total = total + reflector[r] * own[r, c]
+            total = group.sum(total) * factor
+            for r in hint(range(each), unroll=each):
+                own[r, c - 1] = own[r, c] - total * reflector[r]
+                if r * items + item == j and j + c < n:
+                    a[batch, j, j + c] = own[r, c - 1]
+
+
 def join_reflectors(products: Any, factors: Any, t: Any) -> None:
     """Makes the T of I - V @ T @ V.T, of V.T @ V and the factors, by a work-item for each row."""
     n = t.shape[1]
@@ -109,7 +173,7 @@ def join_reflectors(products: Any, factors: Any, t: Any) -> None:
                 t[batch, i, j] = factor
             else:
                 total = factor * 0
-                for k in range(i, j):
+                for k in hint(range(i, j), unroll=8):
                     total = total + t[batch, i, k] * products[batch, k, j]
                 t[batch, i, j] = -factor * total
 
@@ -147,13 +211,21 @@ def _some(factors: Buffer, first: int, last: int) -> Buffer:
 def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
     """Makes matrices with no more columns than rows upper triangular."""
     batch, m, n = a.shape
-    if n <= _PANEL:
-        items = 1 if launches.target.kind == "cpu" else min(_ITEMS, launches.target.group_size)
-        lanes = max(1, items // _PANEL)
-        arrays = {"a": a, "v": v, "factors": factors}
-        launches.kernel(reflect_panel, batch, items, arrays, panel=_PANEL, lanes=lanes, dtype=a.dtype)
+    target, arrays = launches.target, {"a": a, "v": v, "factors": factors}
+    group = max(target.group_size, target.large_group_size)
+    is_held = target.kind == "gpu" and m <= group * _HELD[1]
+    panel = _HELD[0] if is_held else _PANEL
+    if n <= panel and is_held:
+        items = power_of_two(m, group)
+        each = power_of_two(-(-m // items), _HELD[1])
+        launches.kernel(reflect_panel_held, batch, items, arrays, panel=panel, each=each, dtype=a.dtype)
         return
-    half = -(-n // (2 * _PANEL)) * _PANEL
+    if n <= panel:
+        items = 1 if target.kind == "cpu" else min(_ITEMS, target.group_size)
+        lanes = max(1, items // panel)
+        launches.kernel(reflect_panel, batch, items, arrays, panel=panel, lanes=lanes, dtype=a.dtype)
+        return
+    half = -(-n // (2 * panel)) * panel
     left, right, below = (0, half), (half, n), (half, m)
     _reflect(launches, part(a, (0, m), left), part(v, (0, m), left), _some(factors, 0, half))
     reflectors = _joined(launches, part(v, (0, m), left), _some(factors, 0, half))

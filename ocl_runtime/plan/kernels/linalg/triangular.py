@@ -11,13 +11,19 @@ from typing import Any
 
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.language.builtins.registry import BUILTINS
+from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product, transposed
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-global_id = BUILTINS["global_id"]
+barrier, global_id, group_id, local_array, local_id, local_size, private_array, unrolled = (
+    BUILTINS[name]
+    for name in (
+        "barrier", "global_id", "group_id", "local_array", "local_id", "local_size", "private_array", "unrolled",
+    )
+)  # fmt: skip
 
 _BLOCK = 32
 """Rows that are solved by substitution."""
@@ -54,14 +60,47 @@ def substitute_backwards(a: Any, b: Any, unit: bool) -> None:
             b[batch, i, column] = value if unit else value / a[batch, i, i]
 
 
+def substitute_held(a: Any, b: Any, block: int, lower: bool, unit: bool, dtype: Any) -> None:
+    """Solves a small triangular system: the matrix is in local memory, a column of the right side in registers."""
+    n = a.shape[1]
+    columns = b.shape[2]
+    item = local_id(0)
+    items = local_size(0)
+    groups = (columns + items - 1) // items
+    batch = group_id(0) // groups
+    column = group_id(0) % groups * items + item
+    held = local_array((block, block), dtype)
+    for place in range(item, block * block, items):
+        i = place // block
+        j = place % block
+        if j < i < n:
+            held[i, j] = a[batch, i, j] if lower else a[batch, n - 1 - i, n - 1 - j]
+        elif i == j and i < n and not unit:
+            held[i, j] = a[batch, i, i] if lower else a[batch, n - 1 - i, n - 1 - i]
+        else:
+            held[i, j] = 1 if i == j else 0
+    barrier()
+    if column < columns:
+        own = private_array(block, dtype)
+        for i in unrolled(range(block)):
+            own[i] = 0
+            if i < n:
+                own[i] = b[batch, i if lower else n - 1 - i, column]
+        for i in unrolled(range(block)):
+            value = own[i]
+            for j in unrolled(range(i)):
+                value = value - held[i, j] * own[j]
+            own[i] = value if unit else value / held[i, i]
+        for i in unrolled(range(block)):
+            if i < n:
+                b[batch, i if lower else n - 1 - i, column] = own[i]
+
+
 def solve_triangular(launches: Launches, a: Buffer, b: Buffer, *, lower: bool, unit: bool = False) -> None:
     """Solves a @ x = b for triangular matrices, in the memory of b; the other triangle is never read."""
     n = a.shape[1]
     if n <= _BLOCK:
-        items = min(64, launches.target.group_size)
-        groups = -(-b.shape[0] * b.shape[2] // items)
-        substitute = substitute_forwards if lower else substitute_backwards
-        launches.kernel(substitute, groups, items, {"a": a, "b": b}, unit=unit)
+        _substitute(launches, a, b, lower=lower, unit=unit)
         return
     half = -(-n // (2 * _BLOCK)) * _BLOCK
     first, second, columns = (0, half), (half, n), (0, b.shape[2])
@@ -70,6 +109,18 @@ def solve_triangular(launches: Launches, a: Buffer, b: Buffer, *, lower: bool, u
     solve_triangular(launches, part(a, first, first), part(b, first, columns), lower=lower, unit=unit)
     subtract_product(launches, part(b, second, columns), part(a, second, first), part(b, first, columns))
     solve_triangular(launches, part(a, second, second), part(b, second, columns), lower=lower, unit=unit)
+
+
+def _substitute(launches: Launches, a: Buffer, b: Buffer, *, lower: bool, unit: bool) -> None:
+    batch, n, columns = b.shape
+    arrays, items = {"a": a, "b": b}, min(64, launches.target.group_size)
+    if launches.target.kind == "cpu":
+        substitute = substitute_forwards if lower else substitute_backwards
+        launches.kernel(substitute, -(-batch * columns // items), items, arrays, unit=unit)
+        return
+    items = power_of_two(columns, items)
+    groups, block = batch * -(-columns // items), max(8, power_of_two(n, _BLOCK))
+    launches.kernel(substitute_held, groups, items, arrays, block=block, lower=lower, unit=unit, dtype=a.dtype)
 
 
 def triangular_solve_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
