@@ -23,7 +23,9 @@ from ocl_runtime.arrays import (
     sum,
     take_along_axis,
     tril,
+    use,
     where,
+    zeros,
 )
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.linalg.factors import qr
@@ -82,8 +84,9 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     *batch, m, n = x.shape
     if not x.size:
         left = identity_like(x, m, tuple(batch))
-        return SVDResult(left if full_matrices else left[..., :n], x[..., 0, :n] if m else x[..., :0, 0],
-                         identity_like(x, n, tuple(batch)))  # fmt: skip
+        with use(x._executor):
+            none = zeros((*batch, n), dtype=x.dtype)
+        return SVDResult(left if full_matrices else left[..., :n], none, identity_like(x, n, tuple(batch)))
     scale, q, r = _triangular(x, complete=full_matrices)
     rows = called(OrthogonalRows(), concat([r, identity_like(x, n, tuple(batch))], axis=-1))
     lengths = _lengths(rows[..., :n])

@@ -70,7 +70,7 @@ def build(form: LibraryKernelForm) -> Kernel:
     k = algorithm.k
 
     def size(name: str) -> Number:
-        return Number(k.scalar(name, form.index), form.index, "index", 0)
+        return Number(k.scalar(name, form.index, low=0), form.index, "index", 0)
 
     arguments: dict[str, Any] = {}
     for array in form.arrays:

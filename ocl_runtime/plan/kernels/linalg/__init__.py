@@ -1,5 +1,6 @@
 """Linear algebra: what `ocl_ir.graph.linalg` names, as launches.
 
+groups.py      what work-items of a group do together
 matrices.py    parts of the matrices of a batch
 triangular.py  triangular systems
 cholesky.py    Cholesky factors

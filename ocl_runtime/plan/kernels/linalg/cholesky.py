@@ -10,13 +10,14 @@ from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
+from ocl_runtime.plan.kernels.linalg.groups import wait
 from ocl_runtime.plan.kernels.linalg.matrices import batched, clear_above, part, subtract_product, transposed
 from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-barrier, group_id, local_array, local_id, local_size, sqrt = (
-    BUILTINS[name] for name in ("barrier", "group_id", "local_array", "local_id", "local_size", "sqrt")
+group_id, local_array, local_id, local_size, sqrt = (
+    BUILTINS[name] for name in ("group_id", "local_array", "local_id", "local_size", "sqrt")
 )
 
 _BLOCK = 32
@@ -34,7 +35,7 @@ def cholesky_block(a: Any, block: int, dtype: Any) -> None:
     for i in range(item, n, items):
         for j in range(i + 1):
             rows[i, j] = a[batch, i, j]
-    barrier()
+    wait()
     for j in range(n):
         for i in range(item, n, items):
             if i >= j:
@@ -44,13 +45,13 @@ def cholesky_block(a: Any, block: int, dtype: Any) -> None:
                 rows[i, j] = value
                 if i == j:
                     pivots[j] = sqrt(value) if value > 0 else value * math.nan
-        barrier()
+        wait()
         for i in range(item, n, items):
             if i == j:
                 rows[i, j] = pivots[j]
             elif i > j:
                 rows[i, j] = rows[i, j] / pivots[j]
-        barrier()
+        wait()
     for i in range(item, n, items):
         for j in range(i + 1):
             a[batch, i, j] = rows[i, j]

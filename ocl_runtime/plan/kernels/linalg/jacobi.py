@@ -19,14 +19,15 @@ from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.types import I32, DType
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
+from ocl_runtime.plan.kernels.linalg.groups import any_of, wait
 from ocl_runtime.plan.kernels.linalg.matrices import batched, fill, part
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-atomic_max, barrier, copysign, group, group_id, local_array, local_id, local_size, sqrt, unrolled, vload, vstore = (
+atomic_max, copysign, group_id, local_array, local_id, local_size, sqrt, unrolled, vload, vstore = (
     BUILTINS[name]
     for name in (
-        "atomic_max", "barrier", "copysign", "group", "group_id", "local_array", "local_id", "local_size", "sqrt",
+        "atomic_max", "copysign", "group_id", "local_array", "local_id", "local_size", "sqrt",
         "unrolled", "vload", "vstore",
     )
 )  # fmt: skip
@@ -34,11 +35,11 @@ atomic_max, barrier, copysign, group, group_id, local_array, local_id, local_siz
 _SMALL = 32
 """Rows of a matrix that a group rotates in local memory."""
 _LOCAL_BYTES = 24 * 1024
-_BLOCK = 4
+_BLOCK = 8
 """Rows of a block of a larger one."""
 _SWEEPS = 20
 """At most; matrices of rank 1000 take 6 to 10."""
-_TEAM = 64
+_TEAM = 32
 """Work-items of a GPU that rotate two rows of it."""
 _LANES = 8
 """Of the vectors that a CPU computes with."""
@@ -78,7 +79,7 @@ def rotate_small(
     for place in range(item, rows * m, items):
         row = place // m
         own[row, place % m] = w[batch, row, place % m] if row < n else np.float32(0)
-    barrier()
+    wait()
     for _ in range(sweeps):
         rotated = False
         for turn in range(rows - 1):
@@ -97,8 +98,8 @@ def rotate_small(
                         y = own[q, e]
                         own[p, e] = cosine * x - sine * y
                         own[q, e] = sine * x + cosine * y
-            barrier()
-        if not group.any(rotated):
+            wait()
+        if not any_of(rotated):
             break
     for place in range(item, n * m, items):
         row = place // m
@@ -124,7 +125,7 @@ def joined(sums: Any, alpha: Any, beta: Any, gamma: Any, item: Any, slot: Any, l
     sums[0, item] = alpha
     sums[1, item] = beta
     sums[2, item] = gamma
-    barrier()
+    wait()
     alpha = sums[0, slot * lanes]
     beta = sums[1, slot * lanes]
     gamma = sums[2, slot * lanes]
@@ -132,7 +133,7 @@ def joined(sums: Any, alpha: Any, beta: Any, gamma: Any, item: Any, slot: Any, l
         alpha = alpha + sums[0, slot * lanes + other]
         beta = beta + sums[1, slot * lanes + other]
         gamma = gamma + sums[2, slot * lanes + other]
-    barrier()
+    wait()
     return (alpha, beta, gamma)
 
 
@@ -157,7 +158,7 @@ def rotate_blocks(
     active = sweep == 0
     if sweep > 0:
         active = rotated[batch, sweep - 1] > 0
-    if group.any(active):
+    if any_of(active):
         for shift in range(block - 1 if within else block):
             for step in range(count // slots):
                 at = step * slots + slot
@@ -174,8 +175,8 @@ def rotate_blocks(
                 if tangent != 0:
                     any_rotated = True
                     rotate_wide(w, batch, p, q, tangent, lane, lanes, wide)
-            barrier()
-    if group.any(any_rotated) and item == 0:
+            wait()
+    if any_of(any_rotated) and item == 0:
         atomic_max(rotated, (batch, sweep), 1)
 
 

@@ -19,15 +19,16 @@ from ocl_ir.types import I32
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
+from ocl_runtime.plan.kernels.linalg.groups import joined_by, wait
 from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product
 from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-barrier, global_id, group, group_id, hint, local_array, local_id, local_size, private_array = (
+global_id, group_id, hint, local_array, local_id, local_size, private_array = (
     BUILTINS[name]
     for name in (
-        "barrier", "global_id", "group", "group_id", "hint", "local_array", "local_id", "local_size", "private_array",
+        "global_id", "group_id", "hint", "local_array", "local_id", "local_size", "private_array",
     )
 )  # fmt: skip
 
@@ -35,6 +36,8 @@ _PANEL = 16
 """Columns that a group factors."""
 _HELD = 8, 8
 """Columns of a panel that a group holds in registers, and most rows for a work-item."""
+_HELD_BYTES = 16
+"""Of a column for a work-item, up to which twice as many columns find room."""
 _MOVED = 32
 """Rows that change places in local memory, and columns of a group there."""
 _ITEMS = 256
@@ -47,7 +50,7 @@ def greater(left: Any, right: Any) -> Any:
     return (left[0] if first else right[0], left[1] if first else right[1])
 
 
-def lu_panel(a: Any, pivots: Any, panel: int, dtype: Any) -> None:
+def lu_panel(a: Any, pivots: Any, first: Any, panel: int, dtype: Any) -> None:
     """Factors a few columns by a group, and notes for each the row that it changed places with."""
     m = a.shape[1]
     n = a.shape[2]
@@ -63,7 +66,7 @@ def lu_panel(a: Any, pivots: Any, panel: int, dtype: Any) -> None:
             if value > best:
                 best = value
                 at = i
-        best, at = group.reduce((best, at), greater)
+        best, at = joined_by((best, at), greater)
         for c in range(item, n, items):
             upper = a[batch, j, c]
             lower = a[batch, at, c]
@@ -71,18 +74,18 @@ def lu_panel(a: Any, pivots: Any, panel: int, dtype: Any) -> None:
             a[batch, j, c] = lower
             top[c] = lower
         if item == 0:
-            pivots[batch, j] = np.int32(at)
-        barrier()
+            pivots[batch, j] = np.int32(first + at)
+        wait()
         pivot = top[j]
         for i in range(j + 1 + item, m, items):
             factor = a[batch, i, j] / pivot if pivot != 0 else a[batch, i, j]
             a[batch, i, j] = factor
             for c in range(j + 1, n):
                 a[batch, i, c] = a[batch, i, c] - factor * top[c]
-        barrier()
+        wait()
 
 
-def lu_panel_held(a: Any, pivots: Any, panel: int, each: int, dtype: Any) -> None:
+def lu_panel_held(a: Any, pivots: Any, first: Any, panel: int, each: int, dtype: Any) -> None:
     """Factors a few columns by a group whose work-items have `each` rows in registers.
 
     The column that is next is the first one there: what is left of a row moves up as it is updated."""
@@ -107,7 +110,7 @@ def lu_panel_held(a: Any, pivots: Any, panel: int, each: int, dtype: Any) -> Non
             if j <= row < m and value > best:
                 best = value
                 at = row
-        best, at = group.reduce((best, at), greater)
+        best, at = joined_by((best, at), greater)
         for r in hint(range(each), unroll=each):
             row = r * items + item
             if row == j:
@@ -117,12 +120,12 @@ def lu_panel_held(a: Any, pivots: Any, panel: int, each: int, dtype: Any) -> Non
                 for c in hint(range(panel), unroll=panel):
                     chosen[c] = own[r, c]
         if item == 0:
-            pivots[batch, j] = np.int32(at)
+            pivots[batch, j] = np.int32(first + at)
         for c in range(item, j, items):
             upper = a[batch, j, c]
             a[batch, j, c] = a[batch, at, c]
             a[batch, at, c] = upper
-        barrier()
+        wait()
         for c in range(item, n - j, items):
             a[batch, j, j + c] = chosen[c]
         pivot = chosen[0]
@@ -136,32 +139,32 @@ def lu_panel_held(a: Any, pivots: Any, panel: int, each: int, dtype: Any) -> Non
                 for c in hint(range(1, panel), unroll=panel):
                     value = top[c] if row == at else own[r, c]
                     own[r, c - 1] = value - factor * chosen[c]
-        barrier()
+        wait()
 
 
-def source_of(place: Any, batch: Any, pivots: Any) -> Any:
-    """Where the row at a place comes from, once rows have changed places with those that pivots name, one after the
-    other."""
+def source_of(place: Any, batch: Any, pivots: Any, first: Any) -> Any:
+    """Where the row at a place comes from, once rows from the first one on have changed places with those that pivots
+    name, one after the other."""
     source = place
     count = pivots.shape[1]
     for back in range(count):
         turn = count - 1 - back
         other = int(pivots[batch, turn])
-        if source == turn:
+        if source == first + turn:
             source = other
         elif source == other:
-            source = turn
+            source = first + turn
     return source
 
 
-def place_of(entry: Any, batch: Any, pivots: Any) -> Any:
-    """The place of an entry of the rows that move: the first ones, then those that pivots name; -1 for one that is
-    listed twice."""
+def place_of(entry: Any, batch: Any, pivots: Any, first: Any) -> Any:
+    """The place of an entry of the rows that move: those from the first one on, then those that pivots name; -1 for one
+    that is listed twice."""
     count = pivots.shape[1]
-    place = entry
+    place = first + entry
     if entry >= count:
         place = int(pivots[batch, entry - count])
-        listed = place < count
+        listed = place < first + count
         for earlier in range(entry - count):
             if pivots[batch, earlier] == place:
                 listed = True
@@ -170,7 +173,7 @@ def place_of(entry: Any, batch: Any, pivots: Any) -> Any:
     return place
 
 
-def move_few_rows(pivots: Any, a: Any, most: int, dtype: Any) -> None:
+def move_few_rows(pivots: Any, a: Any, first: Any, most: int, dtype: Any) -> None:
     """Has a few rows change places in some columns, by a group in local memory."""
     count = pivots.shape[1]
     columns = a.shape[2]
@@ -178,35 +181,35 @@ def move_few_rows(pivots: Any, a: Any, most: int, dtype: Any) -> None:
     items = local_size(0)
     groups = (columns + most - 1) // most
     batch = group_id(0) // groups
-    first = group_id(0) % groups * most
+    left = group_id(0) % groups * most
     places = local_array(2 * most, np.int32)
     held = local_array((2 * most, most), dtype)
     for entry in range(item, 2 * count, items):
-        places[entry] = np.int32(place_of(entry, batch, pivots))
-    barrier()
+        places[entry] = np.int32(place_of(entry, batch, pivots, first))
+    wait()
     for element in range(item, 2 * count * most, items):
         place = int(places[element // most])
-        column = first + element % most
+        column = left + element % most
         if place >= 0 and column < columns:
-            held[element // most, element % most] = a[batch, source_of(place, batch, pivots), column]
-    barrier()
+            held[element // most, element % most] = a[batch, source_of(place, batch, pivots, first), column]
+    wait()
     for element in range(item, 2 * count * most, items):
         place = int(places[element // most])
-        column = first + element % most
+        column = left + element % most
         if place >= 0 and column < columns:
             a[batch, place, column] = held[element // most, element % most]
 
 
-def sources_of_rows(pivots: Any, places: Any, sources: Any) -> None:
+def sources_of_rows(pivots: Any, places: Any, sources: Any, first: Any) -> None:
     """Finds out which rows move, and where each comes from."""
     count = pivots.shape[1]
     item = global_id(0)
     if item < pivots.shape[0] * 2 * count:
         batch = item // (2 * count)
         entry = item % (2 * count)
-        place = place_of(entry, batch, pivots)
+        place = place_of(entry, batch, pivots, first)
         places[batch, entry] = np.int32(place)
-        sources[batch, entry] = np.int32(source_of(max(place, 0), batch, pivots))
+        sources[batch, entry] = np.int32(source_of(max(place, 0), batch, pivots, first))
 
 
 def take_rows(a: Any, sources: Any, taken: Any) -> None:
@@ -235,15 +238,6 @@ def put_rows(taken: Any, places: Any, a: Any) -> None:
             a[batch, place, column] = taken[batch, row, column]
 
 
-def raise_pivots(pivots: Any, by: Any) -> None:
-    """Counts rows from an earlier one on."""
-    item = global_id(0)
-    if item < pivots.shape[0] * pivots.shape[1]:
-        batch = item // pivots.shape[1]
-        turn = item % pivots.shape[1]
-        pivots[batch, turn] = pivots[batch, turn] + np.int32(by)
-
-
 def write_pivots(pivots: Any, row: Any) -> None:
     """Writes pivots as numbers of a dtype."""
     item = global_id(0)
@@ -262,13 +256,15 @@ def take_by_pivots(row: Any, b: Any, x: Any) -> None:
         column = item % columns
         place = item // columns % n
         batch = item // columns // n
-        x[batch, place, column] = b[batch, source_of(place, batch, row), column]
+        x[batch, place, column] = b[batch, source_of(place, batch, row, 0), column]
 
 
-def _everywhere(launches: Launches, function: Callable[..., None], count: int, arrays: dict[str, Buffer]) -> None:
+def _everywhere(
+    launches: Launches, function: Callable[..., None], count: int, arrays: dict[str, Buffer], **sizes: int
+) -> None:
     """Launches a work-item for each of many elements."""
     items = min(_ITEMS, launches.target.group_size)
-    launches.kernel(function, -(-count // items), items, arrays)
+    launches.kernel(function, -(-count // items), items, arrays, sizes=sizes)
 
 
 def _turns(pivots: Buffer, first: int, last: int) -> Buffer:
@@ -278,51 +274,58 @@ def _turns(pivots: Buffer, first: int, last: int) -> Buffer:
     return buffer(pivots.storage, pivots.dtype, Layout(shape, layout.strides, offset))
 
 
-def _move_rows(launches: Launches, pivots: Buffer, a: Buffer) -> None:
-    """Has rows of some columns change places."""
+def _move_rows(launches: Launches, pivots: Buffer, a: Buffer, first: int) -> None:
+    """Has rows of some columns change places, from a number on, as pivots say."""
     batch, count = pivots.shape
     columns = a.shape[2]
     if launches.target.kind == "gpu" and count <= _MOVED:
         groups, items = batch * -(-columns // _MOVED), min(_ITEMS, launches.target.group_size)
         arrays = {"pivots": pivots, "a": a}
-        launches.kernel(move_few_rows, groups, items, arrays, most=_MOVED, dtype=a.dtype)
+        launches.kernel(move_few_rows, groups, items, arrays, sizes={"first": first}, most=_MOVED, dtype=a.dtype)
         return
     places, sources = (launches.scratch(I32, (batch, 2 * count)) for _ in range(2))
     arrays = {"pivots": pivots, "places": places, "sources": sources}
-    _everywhere(launches, sources_of_rows, places.size, arrays)
+    _everywhere(launches, sources_of_rows, places.size, arrays, first=first)
     taken = launches.scratch(a.dtype, (batch, 2 * count, columns))
     _everywhere(launches, take_rows, taken.size, {"a": a, "sources": sources, "taken": taken})
     _everywhere(launches, put_rows, taken.size, {"taken": taken, "places": places, "a": a})
 
 
-def factor(launches: Launches, a: Buffer, pivots: Buffer) -> None:
-    """Factors matrices with no more columns than rows in their memory; `pivots` (batch, columns) in int32."""
+def factor(launches: Launches, a: Buffer, pivots: Buffer, first: int, last: int) -> None:
+    """Factors some columns of matrices in their memory, from the rows of the same numbers on; `pivots` (batch, columns)
+    in int32."""
+    m, n = a.shape[1], last - first
+    panel = _panel(launches, part(a, (first, m), (first, last)), _turns(pivots, first, last), first)
+    if panel is None:
+        return
+    half = first + -(-n // (2 * panel)) * panel
+    left, right, below = (first, half), (half, last), (half, m)
+    factor(launches, a, pivots, first, half)
+    _move_rows(launches, _turns(pivots, first, half), part(a, (0, m), right), first)
+    solve_triangular(launches, part(a, left, left), part(a, left, right), lower=True, unit=True)
+    subtract_product(launches, part(a, below, right), part(a, below, left), part(a, left, right))
+    factor(launches, a, pivots, half, last)
+    _move_rows(launches, _turns(pivots, half, last), part(a, (0, m), left), half)
+
+
+def _panel(launches: Launches, a: Buffer, pivots: Buffer, first: int) -> int | None:
+    """Factors few columns, if they are so few; else gives how many a group takes."""
     batch, m, n = a.shape
-    target, arrays = launches.target, {"a": a, "pivots": pivots}
+    target, arrays, sizes = launches.target, {"a": a, "pivots": pivots}, {"first": first}
     group = max(target.group_size, target.large_group_size)
-    is_held = target.kind == "gpu" and m <= group * _HELD[1]
-    panel = _HELD[0] if is_held else _PANEL
-    if n <= panel and is_held:
+    if target.kind == "gpu" and m <= group * _HELD[1]:
         items = power_of_two(m, group)
         each = power_of_two(-(-m // items), _HELD[1])
-        launches.kernel(lu_panel_held, batch, items, arrays, panel=panel, each=each, dtype=a.dtype)
-        return
-    if n <= panel:
-        items = 1 if target.kind == "cpu" else min(_ITEMS, target.group_size)
-        launches.kernel(lu_panel, batch, items, arrays, panel=panel, dtype=a.dtype)
-        return
-    half = -(-n // (2 * panel)) * panel
-    left, right = (0, half), (half, n)
-    factor(launches, part(a, (0, m), left), _turns(pivots, 0, half))
-    _move_rows(launches, _turns(pivots, 0, half), part(a, (0, m), right))
-    solve_triangular(launches, part(a, left, left), part(a, left, right), lower=True, unit=True)
-    below = (half, m)
-    subtract_product(launches, part(a, below, right), part(a, below, left), part(a, left, right))
-    lower = _turns(pivots, half, n)
-    factor(launches, part(a, below, right), lower)
-    _move_rows(launches, lower, part(a, below, left))
-    items = min(_ITEMS, launches.target.group_size)
-    launches.kernel(raise_pivots, -(-lower.size // items), items, {"pivots": lower}, sizes={"by": half})
+        panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES else 2)
+        if n > panel:
+            return panel
+        launches.kernel(lu_panel_held, batch, items, arrays, sizes=sizes, panel=panel, each=each, dtype=a.dtype)
+        return None
+    if n > _PANEL:
+        return _PANEL
+    items = 1 if target.kind == "cpu" else min(_ITEMS, target.group_size)
+    launches.kernel(lu_panel, batch, items, arrays, sizes=sizes, panel=_PANEL, dtype=a.dtype)
+    return None
 
 
 def _last_row(packed: Buffer) -> Buffer:
@@ -340,7 +343,7 @@ def lu_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     lu = part(packed, (0, n), (0, n))
     launches.copy(a, lu)
     pivots = launches.scratch(I32, (batch, n))
-    factor(launches, lu, pivots)
+    factor(launches, lu, pivots, 0, n)
     row = _last_row(packed)
     items = min(_ITEMS, launches.target.group_size)
     launches.kernel(write_pivots, -(-pivots.size // items), items, {"pivots": pivots, "row": row})

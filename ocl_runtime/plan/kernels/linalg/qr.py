@@ -17,6 +17,7 @@ from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
+from ocl_runtime.plan.kernels.linalg.groups import max_of, sum_of, wait
 from ocl_runtime.plan.kernels.linalg.matrices import (
     batched,
     fill,
@@ -28,10 +29,10 @@ from ocl_runtime.plan.kernels.linalg.matrices import (
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-barrier, copysign, group, group_id, hint, hypot, local_array, local_id, local_size, private_array, sqrt = (
+copysign, group_id, hint, hypot, local_array, local_id, local_size, private_array, sqrt = (
     BUILTINS[name]
     for name in (
-        "barrier", "copysign", "group", "group_id", "hint", "hypot", "local_array", "local_id", "local_size",
+        "copysign", "group_id", "hint", "hypot", "local_array", "local_id", "local_size",
         "private_array", "sqrt",
     )
 )  # fmt: skip
@@ -62,19 +63,19 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
         largest = abs(a[batch, j, j]) * 0
         for i in range(j + 1 + item, m, items):
             largest = max(largest, abs(a[batch, i, j]))
-        largest = group.max(largest)
+        largest = max_of(largest)
         squares = largest * 0
         for i in range(j + 1 + item, m, items):
             ratio = a[batch, i, j] / largest if largest > 0 else a[batch, i, j]
             squares = squares + ratio * ratio
-        below = largest * sqrt(group.sum(squares))
+        below = largest * sqrt(sum_of(squares))
         first = a[batch, j, j]
         diagonal = first
         factor = first * 0
         if below != 0:
             diagonal = -copysign(hypot(first, below), first)
             factor = (diagonal - first) / diagonal
-        barrier()
+        wait()
         for i in range(j + item, m, items):
             if i == j:
                 v[batch, i, j] = 1
@@ -83,13 +84,13 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
             else:
                 v[batch, i, j] = a[batch, i, j] / (first - diagonal) if below != 0 else a[batch, i, j]
                 a[batch, i, j] = 0
-        barrier()
+        wait()
         for c in range(j + 1 + slot, n, slots):
             total = factor * 0
             for i in range(j + lane, m, lanes):
                 total = total + v[batch, i, j] * a[batch, i, c]
             sums[lane, c] = total
-        barrier()
+        wait()
         for c in range(j + 1 + slot, n, slots):
             total = sums[0, c]
             for other in range(1, lanes):
@@ -97,7 +98,7 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
             total = total * factor
             for i in range(j + lane, m, lanes):
                 a[batch, i, c] = a[batch, i, c] - total * v[batch, i, j]
-        barrier()
+        wait()
 
 
 def reflect_panel_held(a: Any, v: Any, factors: Any, panel: int, each: int, dtype: Any) -> None:
@@ -111,12 +112,14 @@ def reflect_panel_held(a: Any, v: Any, factors: Any, panel: int, each: int, dtyp
     items = local_size(0)
     own = private_array((each, panel), dtype)
     reflector = private_array(each, dtype)
+    partial = private_array(panel, dtype)
     heads = local_array(panel, dtype)
+    sums = local_array((panel, items // 2), dtype)
     for r in hint(range(each), unroll=each):
         row = r * items + item
         for c in hint(range(panel), unroll=panel):
             own[r, c] = a[batch, row, c] if row < m and c < n else a[batch, 0, 0] * 0
-    barrier()
+    wait()
     for j in range(min(m, n)):
         largest = abs(own[0, 0]) * 0
         for r in hint(range(each), unroll=each):
@@ -125,13 +128,13 @@ def reflect_panel_held(a: Any, v: Any, factors: Any, panel: int, each: int, dtyp
                 heads[j] = own[r, 0]
             if row > j:
                 largest = max(largest, abs(own[r, 0]))
-        largest = group.max(largest)
+        largest = max_of(largest)
         squares = largest * 0
         for r in hint(range(each), unroll=each):
             if r * items + item > j:
                 ratio = own[r, 0] / largest if largest > 0 else own[r, 0]
                 squares = squares + ratio * ratio
-        below = largest * sqrt(group.sum(squares))
+        below = largest * sqrt(sum_of(squares))
         first = heads[j]
         diagonal = first
         factor = first * 0
@@ -150,14 +153,35 @@ def reflect_panel_held(a: Any, v: Any, factors: Any, panel: int, each: int, dtyp
                 if row >= j:
                     a[batch, row, j] = diagonal if row == j else 0
         for c in hint(range(1, panel), unroll=panel):
-            total = factor * 0
+            partial[c] = 0
             for r in hint(range(each), unroll=each):
-                total = total + reflector[r] * own[r, c]
-            total = group.sum(total) * factor
+                partial[c] = partial[c] + reflector[r] * own[r, c]
+        sum_columns(partial, sums, item, items // 2, panel)
+        for c in hint(range(1, panel), unroll=panel):
+            total = sums[c, 0] * factor
             for r in hint(range(each), unroll=each):
                 own[r, c - 1] = own[r, c] - total * reflector[r]
                 if r * items + item == j and j + c < n:
                     a[batch, j, j + c] = own[r, c - 1]
+
+
+def sum_columns(partial: Any, sums: Any, item: Any, half: int, panel: int) -> None:
+    """Puts the sums of what all work-items have for each column but the first in front of `sums`."""
+    if item >= half:
+        for c in hint(range(1, panel), unroll=panel):
+            sums[c, item - half] = partial[c]
+    wait()
+    if item < half:
+        for c in hint(range(1, panel), unroll=panel):
+            sums[c, item] = partial[c] + sums[c, item]
+    wait()
+    width = half
+    while width > 1:
+        width = width // 2
+        if item < width:
+            for c in hint(range(1, panel), unroll=panel):
+                sums[c, item] = sums[c, item] + sums[c, item + width]
+        wait()
 
 
 def join_reflectors(products: Any, factors: Any, t: Any) -> None:
@@ -216,7 +240,7 @@ def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
     is_held = target.kind == "gpu" and m <= group * _HELD[1]
     panel = _HELD[0] if is_held else _PANEL
     if n <= panel and is_held:
-        items = power_of_two(m, group)
+        items = max(2, power_of_two(m, group))
         each = power_of_two(-(-m // items), _HELD[1])
         launches.kernel(reflect_panel_held, batch, items, arrays, panel=panel, each=each, dtype=a.dtype)
         return
