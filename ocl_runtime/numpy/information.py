@@ -52,12 +52,12 @@ def min_scalar_type(a: Any, /) -> np.dtype[Any]:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether something is complex; arrays are not."""
-    return False if isinstance(x, Array) else bool(np.iscomplexobj(host(x)))
+    """Whether the dtype of something is complex."""
+    return x.dtype.kind == "c" if isinstance(x, Array) else bool(np.iscomplexobj(host(x)))
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether something is not complex; arrays are not."""
+    """Whether the dtype of something is not complex."""
     return not iscomplexobj(x)
 
 

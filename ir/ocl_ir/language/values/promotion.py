@@ -78,7 +78,7 @@ def _with_literal(literal: LiteralKind, other: Class, real: DType) -> Class:
     if other.is_index:
         return Class(dtype=real) if literal == "float" else INDEX
     assert other.dtype is not None
-    if literal == "float" and not other.dtype.is_float:
+    if literal == "float" and not other.dtype.is_inexact:
         return Class(dtype=real)
     return INDEX if other.dtype is BOOL and literal == "int" else other
 
