@@ -11,12 +11,14 @@ from typing import Literal, cast
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
+from ocl_ir.graph.library_algorithm import LibraryAlgorithm, Typed
 from ocl_ir.graph.movements import expand, index, move, permute, reshape, stepped
 from ocl_ir.graph.nodes import (
     KERNEL,
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -36,9 +38,9 @@ from ocl_ir.graph.nodes import (
     accumulating,
     accumulator,
     deepen,
-    order_in_memory,
     walk,
 )
+from ocl_ir.graph.order import order_in_memory
 from ocl_ir.guards import Given, PythonNumber
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
@@ -51,6 +53,7 @@ __all__ = [
     "Assign",
     "Buffer",
     "Contract",
+    "CustomCall",
     "Elementwise",
     "Gather",
     "Iota",
@@ -74,6 +77,7 @@ __all__ = [
     "buffer",
     "contract",
     "convert",
+    "custom_call",
     "elementwise",
     "expand",
     "gather",
@@ -222,6 +226,12 @@ def sort(what: Literal["values", "places"], arg: Node, *, descending: bool = Fal
     """The elements of a node along its last axis in order, or the places they had before."""
     dtype = arg.dtype if what == "values" else I64
     return _deep(Sort(arg.shape, dtype, where or caller(), True, (arg,), what, descending))
+
+
+def custom_call(algorithm: LibraryAlgorithm, *operands: Node, where: Where = "") -> Node:
+    """What an algorithm of the library gives of operands that it takes."""
+    dtype, shape = algorithm.result(*(Typed(operand.dtype, operand.shape) for operand in operands))
+    return _deep(CustomCall(shape, dtype, where or caller(), True, operands, algorithm))
 
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:

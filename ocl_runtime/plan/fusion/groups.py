@@ -4,7 +4,7 @@ A group is a tree of elementwise operations, with at most one reduction, scan or
 result towards the leaves, breadth first, and stops at
 
 - buffers, iotas and scalars;
-- reductions, scans, products of matrices and writes, which are computed first;
+- reductions, scans, sorts, products of matrices, custom calls and writes, which are computed first;
 - what is computed anyway: a wanted result, or where another group has stopped;
 - a reshape of something that does not lie in memory in order, unless all else that is read can be had in the shape
   from before the reshape;
@@ -18,13 +18,14 @@ the leaf's layout goes through the chain. A node that is reached twice by one ch
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -51,6 +52,15 @@ from ocl_runtime.plan.fusion.reduction_order import row_lanes
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaves_of
 from ocl_runtime.plan.target import Target
 
+_COMPUTED = (Reduce, Scan, Sort, Contract, CustomCall, Assign, Scatter)
+"""What lies in row-major order once it has been computed, whoever reads it."""
+
+_READ_WHOLE: Mapping[type[Node], str] = {
+    Contract: "a product of matrices reads it",
+    CustomCall: "an algorithm of the library reads it",
+}
+"""What computes nothing of its operands on the way, and so why they are in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -59,7 +69,8 @@ class Group:
     They are computed at every place of `shape`. What is no reduction is stored in row-major order of it, where the
     root's elements lie as `layout` says. Where the root is a write, the values are what is written, over `base`; at
     computed places, the last of them is the operation `scatter`: of the value, of whether it is written, and of its
-    coordinates. Where the root is a product of matrices, the values are the two.
+    coordinates. Where the root is a product of matrices or a
+    custom call, the values are its operands.
     `looks`: the only value lies in memory and is all that the root is, in a layout. `why` says why the root is not
     computed by who reads it.
     """
@@ -85,7 +96,7 @@ class Group:
             not self.looks
             and self.reduce is None
             and self.base is None
-            and not isinstance(self.root, Contract | Scan | Sort)
+            and not isinstance(self.root, Contract | CustomCall | Scan | Sort)
         )
 
     @property
@@ -221,7 +232,7 @@ class _Fuser:
                 shapes.append(node.arg.shape)
             elif isinstance(node, Buffer | Iota):
                 others.append(node.layout)
-            elif node in self._alone or isinstance(node, Reduce | Scan | Sort | Contract | Assign | Scatter):
+            elif node in self._alone or isinstance(node, _COMPUTED):
                 others.append(canonical(node))
             else:
                 return None
@@ -234,7 +245,7 @@ class _Fuser:
         growing = Growing(root, self._alone, self._layouts, self._dense)
         chain: Chain | None = None
         looks, layout = False, self._layouts.contiguous(root.shape)
-        if isinstance(root, Contract):
+        if isinstance(root, Contract | CustomCall):
             sides = tuple(growing.leaf(growing.reach(arg, None)) for arg in root.args)
             return self._grown(Group(root, None, root.shape, sides, layout, why=self._alone[root]), growing)
         shape, base = root.shape, None
@@ -266,7 +277,7 @@ class _Fuser:
         return self._grown(Group(root, reduce, shape, growing.values(body), layout, base, looks, why), growing)
 
     def _grown(self, group: Group, growing: Growing) -> Group:
-        otherwise = "a product of matrices reads it" if isinstance(group.root, Contract) else "it is written into"
+        otherwise = _READ_WHOLE.get(type(group.root), "it is written into")
         for source in [leaf.source for leaf in group.leaves if leaf.computed]:
             self._alone.setdefault(source, growing.reasons.get(source, otherwise))
         if self._decisions is not None:
