@@ -248,8 +248,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: DTypeLike = N
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
-    """The sums of products of two lines, the second one conjugated, at all distances: "full", those that overlap wholly ("valid"), or as many as
-    the longer one has ("same"). The work is the product of the lengths."""
+    """The sums of products of two lines, the second one conjugated, at all distances: "full", those that overlap wholly
+    ("valid"), or as many as the longer one has ("same"). The work is the product of the lengths."""
     first, second = (xp.reshape(x, -1) for x in _both("correlate", a, v))
     second = xp.conj(second)
     if first.size < second.size:
