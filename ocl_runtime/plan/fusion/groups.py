@@ -102,8 +102,8 @@ class Group:
     @property
     def view(self) -> Leaf | None:
         """The memory that the group only looks at in another way, if that is all it does."""
-        leaf = self.values[0]
-        return leaf if self.looks and isinstance(leaf, Leaf) else None
+        leaf = self.values[0] if self.looks else None
+        return leaf if isinstance(leaf, Leaf) else None
 
 
 def groups(

@@ -25,7 +25,11 @@ Lower: TypeAlias = Callable[[Call, Callable[[int], Storage], Lowering], list[Lau
 """Gives the launches that compute a result with elements. Sizes that it needs as numbers it takes by `int`, which
 guards the plan; the function gives memory for what lies between the launches."""
 
-_LOWERED_BY: Mapping[str, str] = {}
+_FOURIER = "ocl_runtime.plan.kernels.fourier"
+_LOWERED_BY: Mapping[str, str] = {
+    "FourierTransform": f"{_FOURIER}.passes:transform_launches",
+    "RootsOfUnity": f"{_FOURIER}.roots:roots_launches",
+}
 """By the name of the algorithm's type, the module and the name of the function: loaded with the first call."""
 
 

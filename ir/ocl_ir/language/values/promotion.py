@@ -96,6 +96,6 @@ def _typed(a: DType | None, b: DType | None) -> DType:
     if a is b:
         return a
     common = from_numpy(np.result_type(a.numpy, b.numpy))
-    if common is F64 and F64 not in {a, b}:
+    if common.component is F64 and F64 not in {a.component, b.component}:
         raise NoCommonType
     return common
