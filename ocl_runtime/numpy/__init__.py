@@ -27,6 +27,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     linalg.py        factors, systems, eigenvalues and singular values of matrices
     searching.py     where elements are
     sorting.py       elements in order
+    fft.py           Fourier transforms
     counting.py      how often values come
     calculus.py      differences, integrals, interpolation, polynomials
     information.py   questions about arrays and dtypes

@@ -15,7 +15,7 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import F16, F32, F64
+from ocl_ir.types import BOOL, F32, F64
 from ocl_runtime import linalg
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of
@@ -24,7 +24,7 @@ from ocl_runtime.linalg.factors import QRResult
 from ocl_runtime.linalg.ranks import LstsqResult
 from ocl_runtime.linalg.spectra import EighResult, SVDResult
 from ocl_runtime.linalg.systems import SlogdetResult
-from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays
+from ocl_runtime.numpy.operands import NOT_GIVEN, NoArrayError, array_of, arrays
 from ocl_runtime.numpy.products import cross as _cross
 from ocl_runtime.numpy.products import matmul as _matmul
 from ocl_runtime.numpy.products import outer as _outer
@@ -40,11 +40,15 @@ __all__ = [
 
 
 def _real(*values: Any) -> list[Array]:
-    """Arrays whose elements have the dtype that NumPy computes with: integers and bools float64."""
-    return [
-        x if x._dtype in {F16, F32, F64} else xp.astype(x, on_device(np.dtype(np.float64), x._executor))
-        for x in arrays("linalg", values)
-    ]
+    """Arrays whose elements have the dtype that NumPy computes with: integers and bools float64. Raises `NoArrayError`
+    for complex numbers, which NumPy takes on the host."""
+    found = arrays("linalg", values)
+    if any(x._dtype.kind == "complex" for x in found):
+        raise NoArrayError(
+            "linear algebra of complex numbers", place=calling_line(), remedy="use numpy.linalg on x.numpy()"
+        )
+    whole = on_device(np.dtype(np.float64), found[0]._executor)
+    return [xp.astype(x, whole) if x._dtype is BOOL or x._dtype.is_integer else x for x in found]
 
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Array:

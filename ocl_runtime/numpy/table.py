@@ -21,6 +21,7 @@ from ocl_runtime.numpy import (
     counting,
     creation,
     elementwise,
+    fft,
     grids,
     hosted,
     information,
@@ -86,7 +87,6 @@ _MISSING: dict[str, str] = {
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",
     _OBJECTS: "char rec recarray record strings",
     _FUNCTIONS: "apply_along_axis frompyfunc nditer nested_iters vectorize",
-    "numpy.fft takes arrays too: it runs in NumPy on copies that are downloaded": "fft",
     "draw with numpy.random.default_rng(seed), and upload with asarray(…)": "random",
     "for missing elements, use NaN with nansum and its kin, or where(mask, x, value)": "ma",
     "use polyval, polyadd, polymul, polyder, polyint; or numpy.{name} on the host": "poly1d polynomial",
@@ -100,7 +100,7 @@ _MISSING: dict[str, str] = {
     "einsum is not here yet: see tensordot": "einsum_path",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
-"""What comes nearest, and for which names. Sets, quantiles, Fourier transforms and random
+"""What comes nearest, and for which names. Sets, quantiles and random
 numbers come later: then their names move from here to the modules that compute them."""
 
 
@@ -124,6 +124,7 @@ def _entries() -> dict[str, Entry]:
         for name in module.__all__:
             names[name] = Entry("ours", _public(getattr(module, name)))
     names["linalg"] = Entry("ours", linalg)
+    names["fft"] = Entry("ours", fft)
     names["ndarray"] = Entry("ours", Array)
     names["ufunc"] = Entry("ours", ufunc)
     return names

@@ -41,7 +41,7 @@ from ocl_ir.graph.nodes import (
     walk,
 )
 from ocl_ir.graph.order import order_in_memory
-from ocl_ir.guards import Given, Number
+from ocl_ir.guards import Given, PythonNumber
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.op_types import result_type
@@ -147,11 +147,11 @@ def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
 
 
 def with_number(
-    op: str, dtype: DType, operand: Node, number: Number | Given, where: Where = "", *, first: bool = False
+    op: str, dtype: DType, operand: Node, number: PythonNumber | Given, where: Where = "", *, first: bool = False
 ) -> Node:
     """The same beside a number, which may come first."""
     shape, flat = operand.shape, operand.flat
-    beside = Scalar(shape, operand.dtype, where, True, (), number)
+    beside = scalar(number, operand.dtype, shape, where)
     operands = (beside, operand) if first else (operand, beside)
     if not (where and (flat or len(shape) < 2 or order_in_memory(operands) is None)):
         return typed(op, dtype, operands, where)

@@ -347,7 +347,7 @@ def deepen(node: Node) -> None:
 
 def accumulator(op: ReduceOp, dtype: DType) -> DType:
     """The dtype that a reduction of `dtype` adds up in: half in f32, sums and products of integers in 64 bits."""
-    if dtype.is_float:
+    if dtype.is_inexact:
         return F32 if dtype.bits == 16 else dtype
     if isinstance(op, DefinedOp):
         return dtype

@@ -18,7 +18,7 @@ the leaf's layout goes through the chain. A node that is reached twice by one ch
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ocl_ir.graph.build import (
@@ -40,6 +40,7 @@ from ocl_ir.graph.build import (
 )
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
+from ocl_ir.types import COMPLEX_LANES
 from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice
@@ -47,6 +48,7 @@ from ocl_runtime.plan.fusion.decisions import Cut, Decisions
 from ocl_runtime.plan.fusion.growing import Growing, most_operations
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.readers import readers
+from ocl_runtime.plan.fusion.reduction_order import row_lanes
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaves_of
 from ocl_runtime.plan.target import Target
 
@@ -100,8 +102,8 @@ class Group:
     @property
     def view(self) -> Leaf | None:
         """The memory that the group only looks at in another way, if that is all it does."""
-        leaf = self.values[0]
-        return leaf if self.looks and isinstance(leaf, Leaf) else None
+        leaf = self.values[0] if self.looks else None
+        return leaf if isinstance(leaf, Leaf) else None
 
 
 def groups(
@@ -147,6 +149,27 @@ def _in_order(roots: Sequence[Node], made: dict[Node, Group], fuser: _Fuser) -> 
     return order
 
 
+_WIDE_ROWS = "a reduction joins more lanes than vectors have complex numbers"
+
+
+def _parts_in_wide_rows(nodes: Iterable[Node], target: Target) -> list[Node]:
+    """What is real and made of complex numbers, where there are reductions in more lanes than vectors have of these:
+    the order of a sum depends on what is added only, not on what computes that."""
+    nodes = list(nodes)
+    wide = any(
+        isinstance(node, Reduce) and row_lanes(node.arg.dtype, node.accumulator, target) > COMPLEX_LANES[-1]
+        for node in nodes
+    )
+    return [
+        node
+        for node in nodes
+        if wide
+        and isinstance(node, Elementwise)
+        and not node.dtype.is_complex
+        and any(arg.dtype.is_complex for arg in node.args)
+    ]
+
+
 class _Fuser:
     """What the groups of one plan have in common: which nodes are computed by themselves."""
 
@@ -165,6 +188,8 @@ class _Fuser:
         self._layouts = layouts
         self._dense = dense
         read_counts = readers(self._alone)
+        if any(node.dtype.is_complex for node in read_counts):
+            self._alone |= dict.fromkeys(_parts_in_wide_rows(read_counts, target), _WIDE_ROWS)
         self._order = {node: number for number, node in enumerate(read_counts)}
         """Of all nodes, operands first: as a program asked for them."""
         self._reshapes = any(isinstance(node, Movement) and copies(node) for node in read_counts)

@@ -81,6 +81,15 @@ def test_signatures_of_linear_algebra_are_numpys(name: str) -> None:
     assert getattr(ours.linalg, name).__doc__
 
 
+@pytest.mark.skipif(
+    numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0", reason="the signatures are those of NumPy 2.4, which tells all"
+)
+@pytest.mark.parametrize("name", ours.fft.__all__)
+def test_signatures_of_fourier_transforms_are_numpys(name: str) -> None:
+    assert parameters(getattr(ours.fft, name)) == parameters(getattr(numpy.fft, name))
+    assert getattr(ours.fft, name).__doc__
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_say_what_they_do(name: str) -> None:
     assert getattr(ours, name).__doc__
