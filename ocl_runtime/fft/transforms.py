@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.fourier import FourierTransform, RootsOfUnity
+from ocl_ir.graph.fourier import FourierTransform, HalfSpectrum, RootsOfUnity
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import C128, DType
 from ocl_runtime.arrays import Array
@@ -275,13 +275,9 @@ def _of_real(x: Array, power: int) -> Array:
         return whole[..., : n // 2 + 1]
     half = n // 2
     pairs = _of_pairs(x) if is_smooth(half) else _any_length(xp.complex_of(x[..., ::2], x[..., 1::2]))
-    sums, apart = xp.real(pairs[..., :1]), xp.imag(pairs[..., :1])
-    forward, backward = pairs[..., 1:], xp.conj(xp.flip(pairs[..., 1:], axis=-1))
-    turns = _roots(pairs, pairs._dtype, int(n), int(half))[1:] * -0.5j
-    between = (forward + backward) * 0.5 + turns * (forward - backward)
-    ends = (xp.astype(end, pairs.dtype) for end in (sums + apart, sums - apart))
-    result = xp.concat([next(ends), between, next(ends)], axis=-1)
-    return result * float(n) ** (-power / 2) if power else result
+    if not pairs.size:
+        return xp.zeros((*pairs.shape[:-1], half + 1), dtype=pairs.dtype, device=x.device)
+    return Array(graph.custom_call(HalfSpectrum(inverse=False, power=power), pairs._node), x._executor)
 
 
 def _of_pairs(x: Array) -> Array:
@@ -303,15 +299,10 @@ def _to_pairs(x: Array) -> Array:
 
 def _to_real(x: Array, n: int, power: int) -> Array:
     """The real numbers that the first half of a transform, in the last axis, is of; scaled by 1/sqrt(n) to a power."""
-    scale = float(n) ** (-power / 2)
-    first = xp.real(x[..., :1])
     if n % 2:
-        whole = xp.concat([xp.astype(first, x.dtype), x[..., 1:], xp.conj(xp.flip(x[..., 1:], axis=-1))], axis=-1)
-        return xp.multiply(xp.real(_any_length(whole, inverse=True)), scale)
-    half = n // 2
-    last = xp.real(x[..., half:])
-    forward, backward = x[..., 1:half], xp.conj(xp.flip(x[..., 1:half], axis=-1))
-    turns = xp.conj(_roots(x, x._dtype, int(n), int(half))[1:]) * 1j
-    between = (forward + backward) + turns * (forward - backward)
-    pairs = xp.concat([xp.complex_of(first + last, first - last), between], axis=-1)
-    return _to_pairs(pairs * scale if power else pairs)
+        first = xp.astype(xp.real(x[..., :1]), x.dtype)
+        whole = xp.concat([first, x[..., 1:], xp.conj(xp.flip(x[..., 1:], axis=-1))], axis=-1)
+        return xp.real(_any_length(whole, inverse=True, power=power))
+    if not x.size:
+        return xp.zeros((*x.shape[:-1], n), dtype=x._dtype.component.numpy, device=x.device)
+    return _to_pairs(Array(graph.custom_call(HalfSpectrum(inverse=True, power=power), x._node), x._executor))

@@ -803,7 +803,7 @@ def _known(expression: str) -> bool:
 
 EXPRESSIONS = [line for line in CASES.splitlines() if line and _known(line)]
 
-_TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12}
+_TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
 
 
 def same(actual: Any, expected: Any) -> None:

@@ -32,6 +32,21 @@ class FourierTransform(LibraryAlgorithm):
 
 
 @dataclass(frozen=True, slots=True)
+class HalfSpectrum(LibraryAlgorithm):
+    """Of transforms of n/2 complex numbers, whose parts are even and odd real numbers, the first n/2 + 1 elements of
+    the transforms of these n, along the last axis; or, `inverse`, n/2 times the former of the latter, of which the
+    first and the last element count as real. Scaled as a `FourierTransform` of n points."""
+
+    inverse: bool
+    power: int
+
+    def result(self, *operands: Typed) -> Typed:
+        """An element more, or less."""
+        dtype, (*batch, length) = operands[0]
+        return Typed(dtype, (*batch, length - 1 if self.inverse else length + 1))
+
+
+@dataclass(frozen=True, slots=True)
 class RootsOfUnity(LibraryAlgorithm):
     """exp(-2 pi i k / n) for k below `count`, or for their squares, which are a chirp if `squared`. No operands."""
 

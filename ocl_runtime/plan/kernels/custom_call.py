@@ -30,6 +30,7 @@ _LINALG = "ocl_runtime.plan.kernels.linalg"
 _LOWERED_BY: Mapping[str, str] = {
     "Cholesky": f"{_LINALG}.cholesky:cholesky_launches",
     "FourierTransform": f"{_FOURIER}.passes:transform_launches",
+    "HalfSpectrum": f"{_FOURIER}.half_spectrum:half_spectrum_launches",
     "LuFactor": f"{_LINALG}.lu:lu_factor_launches",
     "LuSolve": f"{_LINALG}.lu:lu_solve_launches",
     "OrthogonalRows": f"{_LINALG}.jacobi:orthogonal_rows_launches",

@@ -31,8 +31,6 @@ from ocl_runtime.plan.target import Target
 
 _LARGEST_RADIX = 16
 """Points of a butterfly: with their turns, 64 registers of float32."""
-_LOCAL_BYTES = 32 << 10
-"""Local memory that every GPU has."""
 _CPU_BYTES = 256 << 10
 """What a work-item of a CPU goes to and fro between, within the second cache of a core."""
 _FEW = 8
@@ -92,8 +90,8 @@ def _most_points(dtype: DType, target: Target, *, apart: bool) -> int:
     into a group."""
     if target.kind == "cpu":
         return _CPU_BYTES // (2 * dtype.size * _lanes(dtype, target))
-    most = _LOCAL_BYTES // dtype.size // 2
-    return most // 4 if apart else most
+    most = target.local_bytes // dtype.size * 16 // 17  # of 17 numbers of local memory, one is left out
+    return min(most, target.group_size * _LARGEST_RADIX) if not apart else most // 6
 
 
 def _lanes(dtype: DType, target: Target) -> int:
@@ -176,7 +174,7 @@ def _launch(
         team, batch = 0, power_of_two(count, _lanes(dtype, target))
     else:
         team = -(-pass_.n // radices[0])
-        room = _LOCAL_BYTES // (group_kernel.pitch(pass_.n) * dtype.size)
+        room = target.local_bytes // (group_kernel.pitch(pass_.n) * dtype.size)
         most = max(1, min(target.group_size // team, room))
         batch = power_of_two(count, 1 << most.bit_length() - 1)
     groups = -(-count // batch) * math.prod(axis.size for axis in axes[1:])
