@@ -13,7 +13,7 @@ Error
 ├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
 ├── DataRaceError           interpreter: two work-items, one element, no order
 ├── NumberRangeError        (also OverflowError)  a number that a dtype, or an index of a kernel, cannot hold
-├── LinAlgError             (also numpy.linalg.LinAlgError)  a matrix that a function of linear algebra cannot take
+├── LinAlgError             (also LinAlgError)  as NumPy's: a matrix that is singular or not positive definite
 ├── DistributionError       (also ValueError)  a seed, a state or a parameter that random numbers cannot have
 ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
@@ -159,6 +159,7 @@ __all__ = [
     "KernelAssertionError",
     "KernelError",
     "LaunchError",
+    "LinAlgError",
     "MemoryAccessError",
     "MissingNameError",
     "MixedDevicesError",

@@ -2,6 +2,7 @@
 
 nodes.py      their grammar
 library_algorithm.py  what an algorithm of the library is to it
+fourier.py    those of Fourier transforms
 linalg.py     those of linear algebra
 order.py      the order in which axes lie in memory
 readers.py    which parts of something were looked at
