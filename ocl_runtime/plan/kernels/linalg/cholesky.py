@@ -8,6 +8,7 @@ from typing import Any
 
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.language.builtins.registry import BUILTINS
+from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import wait
@@ -16,9 +17,12 @@ from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-group_id, local_array, local_id, local_size, sqrt = (
-    BUILTINS[name] for name in ("group_id", "local_array", "local_id", "local_size", "sqrt")
-)
+fma, group_id, local_array, local_id, local_size, private_array, sqrt, unrolled = (
+    BUILTINS[name]
+    for name in (
+        "fma", "group_id", "local_array", "local_id", "local_size", "private_array", "sqrt", "unrolled",
+    )
+)  # fmt: skip
 
 _BLOCK = 32
 """Rows of a block of the diagonal: those of both dtypes fit into local memory many times."""
@@ -57,12 +61,42 @@ def cholesky_block(a: Any, block: int, dtype: Any) -> None:
             a[batch, i, j] = rows[i, j]
 
 
+def cholesky_block_held(a: Any, block: int, dtype: Any) -> None:
+    """As `cholesky_block`, by a group whose work-items have a row in registers each."""
+    n = a.shape[1]
+    batch = group_id(0)
+    row = local_id(0)
+    own = private_array(block, dtype)
+    pivots = local_array(block, dtype)
+    column = local_array(block, dtype)
+    for j in unrolled(range(block)):
+        own[j] = 1 if row == j else 0
+        if j <= row < n:
+            own[j] = a[batch, row, j]
+    for j in unrolled(range(block)):
+        if row == j:
+            pivots[j] = sqrt(own[j]) if own[j] > 0 else own[j] * math.nan
+        wait()
+        own[j] = pivots[j] if row == j else own[j] / pivots[j]
+        column[row] = own[j]
+        wait()
+        for k in unrolled(range(j + 1, block)):
+            own[k] = fma(-own[j], column[k], own[k])
+    for j in unrolled(range(block)):
+        if j <= row < n:
+            a[batch, row, j] = own[j]
+
+
 def _factor(launches: Launches, a: Buffer) -> None:
     """Puts the factor into the lower triangles of some matrices, and anything above."""
     n = a.shape[1]
     if n <= _BLOCK:
-        items = 1 if launches.target.kind == "cpu" else min(_BLOCK, launches.target.group_size)
-        launches.kernel(cholesky_block, a.shape[0], items, {"a": a}, block=_BLOCK, dtype=a.dtype)
+        target, block = launches.target, max(8, power_of_two(n, _BLOCK))
+        if target.kind == "gpu" and block <= target.group_size:
+            launches.kernel(cholesky_block_held, a.shape[0], block, {"a": a}, block=block, dtype=a.dtype)
+        else:
+            items = 1 if target.kind == "cpu" else target.group_size
+            launches.kernel(cholesky_block, a.shape[0], items, {"a": a}, block=_BLOCK, dtype=a.dtype)
         return
     half = -(-n // (2 * _BLOCK)) * _BLOCK
     first, second = (0, half), (half, n)

@@ -40,6 +40,8 @@ _HELD_BYTES = 16
 """Of a column for a work-item, up to which twice as many columns find room."""
 _MOVED = 32
 """Rows that change places in local memory, and columns of a group there."""
+_SPAN = 256
+"""Elements that a work-item of a CPU moves."""
 _ITEMS = 256
 """Work-items that move elements."""
 
@@ -212,30 +214,35 @@ def sources_of_rows(pivots: Any, places: Any, sources: Any, first: Any) -> None:
         sources[batch, entry] = np.int32(source_of(max(place, 0), batch, pivots, first))
 
 
-def take_rows(a: Any, sources: Any, taken: Any) -> None:
-    """Copies rows of some numbers."""
+def take_rows(a: Any, sources: Any, taken: Any, span: int) -> None:
+    """Copies rows of some numbers, a span of each by a work-item."""
     rows = sources.shape[1]
     columns = a.shape[2]
+    spans = (columns + span - 1) // span
     item = global_id(0)
-    if item < a.shape[0] * rows * columns:
-        column = item % columns
-        row = item // columns % rows
-        batch = item // columns // rows
-        taken[batch, row, column] = a[batch, int(sources[batch, row]), column]
+    if item < a.shape[0] * rows * spans:
+        begin = item % spans * span
+        row = item // spans % rows
+        batch = item // spans // rows
+        source = int(sources[batch, row])
+        for column in range(begin, min(begin + span, columns)):
+            taken[batch, row, column] = a[batch, source, column]
 
 
-def put_rows(taken: Any, places: Any, a: Any) -> None:
+def put_rows(taken: Any, places: Any, a: Any, span: int) -> None:
     """Writes rows to places, but for those that have none."""
     rows = places.shape[1]
     columns = a.shape[2]
+    spans = (columns + span - 1) // span
     item = global_id(0)
-    if item < a.shape[0] * rows * columns:
-        column = item % columns
-        row = item // columns % rows
-        batch = item // columns // rows
+    if item < a.shape[0] * rows * spans:
+        begin = item % spans * span
+        row = item // spans % rows
+        batch = item // spans // rows
         place = int(places[batch, row])
         if place >= 0:
-            a[batch, place, column] = taken[batch, row, column]
+            for column in range(begin, min(begin + span, columns)):
+                a[batch, place, column] = taken[batch, row, column]
 
 
 def write_pivots(pivots: Any, row: Any) -> None:
@@ -260,11 +267,20 @@ def take_by_pivots(row: Any, b: Any, x: Any) -> None:
 
 
 def _everywhere(
-    launches: Launches, function: Callable[..., None], count: int, arrays: dict[str, Buffer], **sizes: int
+    launches: Launches,
+    function: Callable[..., None],
+    count: int,
+    arrays: dict[str, Buffer],
+    sizes: dict[str, int] | None = None,
+    span: int | None = None,
 ) -> None:
     """Launches a work-item for each of many elements."""
     items = min(_ITEMS, launches.target.group_size)
-    launches.kernel(function, -(-count // items), items, arrays, sizes=sizes)
+    groups = -(-count // items)
+    if span is None:
+        launches.kernel(function, groups, items, arrays, sizes=sizes)
+    else:
+        launches.kernel(function, groups, items, arrays, sizes=sizes, span=span)
 
 
 def _turns(pivots: Buffer, first: int, last: int) -> Buffer:
@@ -285,10 +301,12 @@ def _move_rows(launches: Launches, pivots: Buffer, a: Buffer, first: int) -> Non
         return
     places, sources = (launches.scratch(I32, (batch, 2 * count)) for _ in range(2))
     arrays = {"pivots": pivots, "places": places, "sources": sources}
-    _everywhere(launches, sources_of_rows, places.size, arrays, first=first)
+    _everywhere(launches, sources_of_rows, places.size, arrays, {"first": first})
     taken = launches.scratch(a.dtype, (batch, 2 * count, columns))
-    _everywhere(launches, take_rows, taken.size, {"a": a, "sources": sources, "taken": taken})
-    _everywhere(launches, put_rows, taken.size, {"taken": taken, "places": places, "a": a})
+    span = _SPAN if launches.target.kind == "cpu" else 1
+    many = batch * 2 * count * -(-columns // span)
+    _everywhere(launches, take_rows, many, {"a": a, "sources": sources, "taken": taken}, span=span)
+    _everywhere(launches, put_rows, many, {"taken": taken, "places": places, "a": a}, span=span)
 
 
 def factor(launches: Launches, a: Buffer, pivots: Buffer, first: int, last: int) -> None:

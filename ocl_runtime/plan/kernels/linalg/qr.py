@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.layout import Layout
@@ -29,10 +31,10 @@ from ocl_runtime.plan.kernels.linalg.matrices import (
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-copysign, group_id, hint, hypot, local_array, local_id, local_size, private_array, sqrt = (
+copysign, fma, group_id, hint, hypot, local_array, local_id, local_size, private_array, sqrt = (
     BUILTINS[name]
     for name in (
-        "copysign", "group_id", "hint", "hypot", "local_array", "local_id", "local_size",
+        "copysign", "fma", "group_id", "hint", "hypot", "local_array", "local_id", "local_size",
         "private_array", "sqrt",
     )
 )  # fmt: skip
@@ -41,6 +43,8 @@ _PANEL = 16
 """Columns that a group reflects."""
 _HELD = 8, 8
 """Columns of a panel that a group holds in registers, and most rows for a work-item."""
+_HELD_BYTES = 16
+"""Of a column for a work-item, up to which twice as many columns find room."""
 _BLOCK = 128
 """Columns whose reflectors are applied together to the rest of a matrix."""
 _ITEMS = 256
@@ -101,10 +105,13 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
         wait()
 
 
-def reflect_panel_held(a: Any, v: Any, factors: Any, panel: int, each: int, dtype: Any) -> None:
-    """As `reflect_panel`, by a group whose work-items have `each` rows in registers.
+def reflect_panel_held(
+    a: Any, v: Any, factors: Any, least: Any, greatest: Any, panel: int, each: int, dtype: Any
+) -> None:
+    """As `reflect_panel`, by a group whose work-items have `each` rows in registers. Squares between `least` and
+    `greatest` are exact enough.
 
-    The column that is next is the first one there: what is left of a row moves up as it is updated."""
+    The column that is next is the first one there: rows turn as they are updated, and are as they were in the end."""
     m = a.shape[1]
     n = a.shape[2]
     batch = group_id(0)
@@ -120,49 +127,67 @@ def reflect_panel_held(a: Any, v: Any, factors: Any, panel: int, each: int, dtyp
         for c in hint(range(panel), unroll=panel):
             own[r, c] = a[batch, row, c] if row < m and c < n else a[batch, 0, 0] * 0
     wait()
-    for j in range(min(m, n)):
-        largest = abs(own[0, 0]) * 0
-        for r in hint(range(each), unroll=each):
-            row = r * items + item
-            if row == j:
-                heads[j] = own[r, 0]
-            if row > j:
-                largest = max(largest, abs(own[r, 0]))
-        largest = max_of(largest)
-        squares = largest * 0
-        for r in hint(range(each), unroll=each):
-            if r * items + item > j:
-                ratio = own[r, 0] / largest if largest > 0 else own[r, 0]
-                squares = squares + ratio * ratio
-        below = largest * sqrt(sum_of(squares))
-        first = heads[j]
-        diagonal = first
-        factor = first * 0
-        if below != 0:
-            diagonal = -copysign(hypot(first, below), first)
-            factor = (diagonal - first) / diagonal
-        if item == 0:
-            factors[batch, j] = factor
-        for r in hint(range(each), unroll=each):
-            row = r * items + item
-            reflector[r] = 1 if row == j else 0
-            if row > j:
-                reflector[r] = own[r, 0] / (first - diagonal) if below != 0 else own[r, 0]
-            if row < m:
-                v[batch, row, j] = reflector[r]
-                if row >= j:
-                    a[batch, row, j] = diagonal if row == j else 0
-        for c in hint(range(1, panel), unroll=panel):
-            partial[c] = 0
+    for j in range(panel):
+        if j < min(m, n):
+            squares = abs(own[0, 0]) * 0
             for r in hint(range(each), unroll=each):
-                partial[c] = partial[c] + reflector[r] * own[r, c]
-        sum_columns(partial, sums, item, items // 2, panel)
-        for c in hint(range(1, panel), unroll=panel):
-            total = sums[c, 0] * factor
+                row = r * items + item
+                if row == j:
+                    heads[j] = own[r, 0]
+                if row > j:
+                    squares = fma(own[r, 0], own[r, 0], squares)
+            squares = sum_of(squares)
+            below = sqrt(squares)
+            if not least < squares < greatest:
+                largest = squares * 0
+                for r in hint(range(each), unroll=each):
+                    if r * items + item > j:
+                        largest = max(largest, abs(own[r, 0]))
+                largest = max_of(largest)
+                scaled = largest * 0
+                for r in hint(range(each), unroll=each):
+                    if r * items + item > j:
+                        ratio = own[r, 0] / largest if largest > 0 else own[r, 0]
+                        scaled = fma(ratio, ratio, scaled)
+                below = largest * sqrt(sum_of(scaled))
+            first = heads[j]
+            diagonal = first
+            factor = first * 0
+            if below != 0:
+                diagonal = -copysign(hypot(first, below), first)
+                factor = (diagonal - first) / diagonal
+            if item == 0:
+                factors[batch, j] = factor
             for r in hint(range(each), unroll=each):
-                own[r, c - 1] = own[r, c] - total * reflector[r]
-                if r * items + item == j and j + c < n:
-                    a[batch, j, j + c] = own[r, c - 1]
+                row = r * items + item
+                reflector[r] = 1 if row == j else 0
+                if row > j:
+                    reflector[r] = own[r, 0] / (first - diagonal) if below != 0 else own[r, 0]
+                    own[r, 0] = reflector[r]
+                if row == j:
+                    own[r, 0] = diagonal
+            for c in hint(range(1, panel), unroll=panel):
+                partial[c] = 0
+                for r in hint(range(each), unroll=each):
+                    partial[c] = fma(reflector[r], own[r, c], partial[c])
+            sum_columns(partial, sums, item, items // 2, panel)
+            for c in hint(range(1, panel), unroll=panel):
+                if c < panel - j:  # behind these are the reflectors
+                    product = sums[c, 0] * factor
+                    for r in hint(range(each), unroll=each):
+                        own[r, c] = fma(-product, reflector[r], own[r, c])
+        for r in hint(range(each), unroll=each):
+            passed = own[r, 0]
+            for c in hint(range(1, panel), unroll=panel):
+                own[r, c - 1] = own[r, c]
+            own[r, panel - 1] = passed
+    for r in hint(range(each), unroll=each):
+        row = r * items + item
+        for c in hint(range(panel), unroll=panel):
+            if row < m and c < n:
+                a[batch, row, c] = own[r, c] if row <= c else own[r, c] * 0
+                if c < v.shape[2]:
+                    v[batch, row, c] = own[r, c] if row > c else 1 if row == c else 0
 
 
 def sum_columns(partial: Any, sums: Any, item: Any, half: int, panel: int) -> None:
@@ -219,7 +244,7 @@ class _Reflectors:
 
 def _joined(launches: Launches, v: Buffer, factors: Buffer) -> _Reflectors:
     batch, _, n = v.shape
-    t = launches.scratch(v.dtype, (batch, n, n))
+    t = transposed(launches.scratch(v.dtype, (batch, n, n)))  # rows are work-items, whose accesses are neighbours
     items = 1 if launches.target.kind == "cpu" else min(128, launches.target.group_size)
     arrays = {"products": launches.product(transposed(v), v), "factors": factors, "t": t}
     launches.kernel(join_reflectors, batch, items, arrays)
@@ -237,13 +262,20 @@ def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
     batch, m, n = a.shape
     target, arrays = launches.target, {"a": a, "v": v, "factors": factors}
     group = max(target.group_size, target.large_group_size)
-    is_held = target.kind == "gpu" and m <= group * _HELD[1]
-    panel = _HELD[0] if is_held else _PANEL
-    if n <= panel and is_held:
+    panel = _PANEL
+    if target.kind == "gpu" and m <= group * _HELD[1]:
         items = max(2, power_of_two(m, group))
         each = power_of_two(-(-m // items), _HELD[1])
-        launches.kernel(reflect_panel_held, batch, items, arrays, panel=panel, each=each, dtype=a.dtype)
-        return
+        panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES else 2)
+        if n <= panel:
+            limits = np.finfo(a.dtype.numpy)
+            numbers = {
+                "least": (a.dtype, float(limits.tiny / limits.eps**2)),
+                "greatest": (a.dtype, float(limits.max * limits.eps)),
+            }
+            how = (reflect_panel_held, batch, items, arrays)
+            launches.kernel(*how, numbers=numbers, panel=panel, each=each, dtype=a.dtype)
+            return
     if n <= panel:
         items = 1 if target.kind == "cpu" else min(_ITEMS, target.group_size)
         lanes = max(1, items // panel)

@@ -18,10 +18,11 @@ from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_pro
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-barrier, global_id, group_id, local_array, local_id, local_size, private_array, unrolled = (
+barrier, fma, global_id, group_id, local_array, local_id, local_size, private_array, unrolled = (
     BUILTINS[name]
     for name in (
-        "barrier", "global_id", "group_id", "local_array", "local_id", "local_size", "private_array", "unrolled",
+        "barrier", "fma", "global_id", "group_id", "local_array", "local_id", "local_size", "private_array",
+        "unrolled",
     )
 )  # fmt: skip
 
@@ -86,11 +87,11 @@ def substitute_held(a: Any, b: Any, block: int, lower: bool, unit: bool, dtype: 
             own[i] = 0
             if i < n:
                 own[i] = b[batch, i if lower else n - 1 - i, column]
-        for i in unrolled(range(block)):
-            value = own[i]
-            for j in unrolled(range(i)):
-                value = value - held[i, j] * own[j]
-            own[i] = value if unit else value / held[i, i]
+        for j in unrolled(range(block)):
+            value = own[j] if unit else own[j] / held[j, j]
+            own[j] = value
+            for i in unrolled(range(j + 1, block)):
+                own[i] = fma(-held[i, j], value, own[i])
         for i in unrolled(range(block)):
             if i < n:
                 b[batch, i if lower else n - 1 - i, column] = own[i]
