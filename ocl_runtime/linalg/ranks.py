@@ -37,6 +37,8 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: MatrixOrd = "fr
     if ord is None or ord == "fro":
         return sqrt(sum(x * x, axis=(-2, -1), keepdims=keepdims))
     extreme = max if ord == "nuc" or ord > 0 else min
+    if not x.size and extreme is max:
+        return sum(x, axis=(-2, -1), keepdims=keepdims)
     if ord == "nuc" or ord in {2, -2}:
         values = svdvals(x)
         found = sum(values, axis=-1) if ord == "nuc" else extreme(values, axis=-1)

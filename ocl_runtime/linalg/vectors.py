@@ -91,7 +91,7 @@ def vector_norm(
     x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2
 ) -> Array:
     """The norms of vectors along axes, by default of all elements: the p-norm for `ord` p, the greatest magnitude for
-    infinity, the least for its negative, how many are not 0 for 0.
+    infinity, the least for its negative, how many are not 0 for 0. That of no elements is 0.
 
         vector_norm(asarray([3.0, 4.0]))             # 5.0
 
@@ -105,6 +105,8 @@ def vector_norm(
         return sum(abs(x), **how)
     if ord == 0:
         return count_nonzero(x, **how).astype(x.dtype)
+    if math.isinf(ord) and ord > 0:
+        return max(abs(x), **how) if x.size else sum(x, **how)
     if math.isinf(ord):
-        return max(abs(x), **how) if ord > 0 else min(abs(x), **how)
+        return min(abs(x), **how)
     return sum(abs(x) ** ord, **how) ** (1 / ord)

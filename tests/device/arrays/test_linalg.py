@@ -170,6 +170,24 @@ def test_captured(runtime: Runtime) -> None:
         assert np.isnan(ocl.capture(linalg.cholesky)(ocl.asarray(-np.eye(3, dtype="f4"))).numpy()).any()
 
 
+def test_without_elements(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        for shape in ((0, 0), (2, 0, 3), (2, 3, 0), (0, 3, 3)):
+            x = ocl.zeros(shape)
+            for ord in ("fro", "nuc", 1, 2, np.inf):
+                assert linalg.matrix_norm(x, ord=ord).numpy().tolist() == np.zeros(shape[:-2]).tolist()
+            assert linalg.vector_norm(x, ord=np.inf).numpy() == 0
+            assert linalg.matrix_rank(x).numpy().tolist() == np.zeros(shape[:-2]).tolist()
+            assert linalg.pinv(x).shape == (*shape[:-2], shape[-1], shape[-2])
+            for mode in ("reduced", "complete"):
+                found, wanted = linalg.qr(x, mode=mode), np.linalg.qr(np.zeros(shape), mode=mode)
+                assert [part.shape for part in found] == [part.shape for part in wanted]
+        assert linalg.det(ocl.zeros((2, 0, 0))).numpy().tolist() == [1, 1]
+        assert linalg.inv(ocl.zeros((2, 0, 0))).shape == (2, 0, 0)
+        with pytest.raises(ShapeError):
+            linalg.vector_norm(ocl.zeros(0), ord=-np.inf)
+
+
 def test_several_results_are_computed_once(runtime: Runtime) -> None:
     with ocl.use(runtime):
         q, r = linalg.qr(ocl.asarray(matrix("random", (20, 10), "f4")))
