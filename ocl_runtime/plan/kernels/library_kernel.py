@@ -43,7 +43,8 @@ class ArrayForm:
 @dataclass(frozen=True, slots=True)
 class LibraryKernelForm:
     """The key of such a kernel: the function in its module, its arrays, sizes and numbers, what of its arguments is
-    known, and the work-items of a group. `restrict`: all arrays are in different memory."""
+    known, and the work-items of a group. `restrict`: all arrays are in different memory. `exchanges`: work-items read
+    what others write there."""
 
     module: str
     function: str
@@ -54,6 +55,7 @@ class LibraryKernelForm:
     items: int
     index: DType
     restrict: bool
+    exchanges: bool
 
 
 def build(form: LibraryKernelForm) -> Kernel:
@@ -65,6 +67,7 @@ def build(form: LibraryKernelForm) -> Kernel:
         function,
         index=form.index,
         group_size=(form.items, 1, 1),
+        exchanges=form.exchanges,
         note=f"{function.__doc__.strip().splitlines()[0]}    {known}".rstrip(),
     )
     k = algorithm.k
@@ -110,9 +113,11 @@ class Launches:
         *,
         sizes: Mapping[str, int] | None = None,
         numbers: Mapping[str, tuple[DType, float]] | None = None,
+        exchanges: bool = True,
         **constants: Hashable,
     ) -> None:
-        """Launches so many groups of work-items of a function with these arguments."""
+        """Launches so many groups of work-items of a function with these arguments. Without `exchanges`, none of them
+        reads what another one writes to an array."""
         reach = [groups * items, *((sizes or {}).values())]
         for array in arrays.values():
             reach += [array.layout.span, *array.layout.shape]
@@ -142,6 +147,7 @@ class Launches:
             constants=tuple(constants.items()),
             items=items,
             index=parameters.index,
+            exchanges=exchanges,
             restrict=len({id(array.storage) for array in arrays.values()}) == len(arrays),
         )
         kernel = self._lowering.kernels.get(form, build)

@@ -44,20 +44,18 @@ void reflect_panel_held(__global float *restrict a_buffer,
     #pragma unroll 4
     for (int r = 0; r < 4; ++r) {
         const int row = r * 256 + item_1;
-        const bool is_less = row < a_shape1;
         const int product_1 = r * 16;
+        const bool is_less = row < a_shape1;
         #pragma unroll 16
         for (int c = 0; c < 16; ++c) {
-            f32_0 = 0.0f;
+            const int sum = product_1 + c;
+            own[sum] = 0.0f;
             if (is_less && c < a_shape2) {
-                f32_0 = a[batch * a_stride0 + row * a_stride1 + c];
-            } else {
-                f32_0 = a[batch * a_stride0] * 0.0f;
+                own[sum] = a[batch * a_stride0 + row * a_stride1 + c];
             }
-            own[product_1 + c] = f32_0;
         }
     }
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    barrier(CLK_LOCAL_MEM_FENCE);
     const int smaller = min(a_shape1, a_shape2);
     for (int j = 0; j < 16; ++j) {
         if (j < smaller) {
@@ -70,8 +68,8 @@ void reflect_panel_held(__global float *restrict a_buffer,
                     heads[j] = own[r_1 * 16];
                 }
                 if (row_1 > j) {
-                    const int product_8 = r_1 * 16;
-                    const float squares_2 = fma(own[product_8], own[product_8], f32_0);
+                    const int product_6 = r_1 * 16;
+                    const float squares_2 = fma(own[product_6], own[product_6], f32_0);
                     f32_0 = squares_2;
                 }
             }
@@ -258,13 +256,13 @@ void reflect_panel_held(__global float *restrict a_buffer,
                 const bool is_equal_2 = row_2 == j;
                 reflector[r_4] = (float)(is_equal_2 ? 1 : 0);
                 if (row_2 > j) {
-                    float v_3 = 0.0f;
+                    float v_2 = 0.0f;
                     if (f32_0 != 0.0f) {
-                        v_3 = own[r_4 * 16] / (first - f32_1);
+                        v_2 = own[r_4 * 16] / (first - f32_1);
                     } else {
-                        v_3 = own[r_4 * 16];
+                        v_2 = own[r_4 * 16];
                     }
-                    reflector[r_4] = v_3;
+                    reflector[r_4] = v_2;
                     own[r_4 * 16] = reflector[r_4];
                 }
                 if (is_equal_2) {
@@ -286,7 +284,7 @@ void reflect_panel_held(__global float *restrict a_buffer,
                     sums[c_2 * 128 + difference_2] = partial[c_2];
                 }
             }
-            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE);
             if (item_1 < 128) {
                 #pragma unroll 16
                 for (int c_3 = 1; c_3 < 16; ++c_3) {
@@ -294,7 +292,7 @@ void reflect_panel_held(__global float *restrict a_buffer,
                     sums[sum_48] = partial[c_3] + sums[sum_48];
                 }
             }
-            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE);
             int width = 128;
             while (width > 1) {
                 int width_1;
@@ -311,20 +309,20 @@ void reflect_panel_held(__global float *restrict a_buffer,
                     const int sum_50 = item_1 + width_1;
                     #pragma unroll 16
                     for (int c_4 = 1; c_4 < 16; ++c_4) {
-                        const int product_23 = c_4 * 128;
-                        const int sum_51 = product_23 + item_1;
-                        sums[sum_51] = sums[sum_51] + sums[product_23 + sum_50];
+                        const int product_21 = c_4 * 128;
+                        const int sum_51 = product_21 + item_1;
+                        sums[sum_51] = sums[sum_51] + sums[product_21 + sum_50];
                     }
                 }
-                barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+                barrier(CLK_LOCAL_MEM_FENCE);
                 width = width_1;
             }
             const int difference_3 = 16 - j;
             #pragma unroll 16
             for (int c_5 = 1; c_5 < 16; ++c_5) {
                 if (c_5 < difference_3) {
-                    const float product_25 = sums[c_5 * 128] * f32_2;
-                    const float negated = -product_25;
+                    const float product_23 = sums[c_5 * 128] * f32_2;
+                    const float negated = -product_23;
                     #pragma unroll 4
                     for (int r_6 = 0; r_6 < 4; ++r_6) {
                         const int sum_54 = r_6 * 16 + c_5;
@@ -335,13 +333,13 @@ void reflect_panel_held(__global float *restrict a_buffer,
         }
         #pragma unroll 4
         for (int r_7 = 0; r_7 < 4; ++r_7) {
-            const int product_27 = r_7 * 16;
-            const float passed = own[product_27];
+            const int product_25 = r_7 * 16;
+            const float passed = own[product_25];
             #pragma unroll 16
             for (int c_6 = 1; c_6 < 16; ++c_6) {
-                own[product_27 + (c_6 - 1)] = own[product_27 + c_6];
+                own[product_25 + (c_6 - 1)] = own[product_25 + c_6];
             }
-            own[product_27 + 15] = passed;
+            own[product_25 + 15] = passed;
         }
     }
     #pragma unroll 4

@@ -59,7 +59,7 @@ void rotate_small(__global float *restrict w_buffer,
         }
         own[row * 17 + remainder__1] = f32_0;
     }
-    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    barrier(CLK_LOCAL_MEM_FENCE);
     const bool is_equal = slot == 0;
     const int sum_3 = 32 + item_1;
     const int sum_4 = 64 + item_1;
@@ -97,7 +97,7 @@ void rotate_small(__global float *restrict w_buffer,
             sums[item_1] = f32_0;
             sums[sum_3] = f32_1;
             sums[sum_4] = gamma_2;
-            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE);
             const float alpha_3 = sums[product_4];
             const float beta_2 = sums[sum_5];
             const float gamma_3 = sums[sum_6];
@@ -113,7 +113,7 @@ void rotate_small(__global float *restrict w_buffer,
                 f32_0 = beta_4;
                 f32_2 = gamma_5;
             }
-            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE);
             const float kept_3 = f32_1;
             const float kept_4 = f32_0;
             const float gamma_6 = f32_2;
@@ -140,7 +140,7 @@ void rotate_small(__global float *restrict w_buffer,
                 }
                 rotated = true;
             }
-            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         shared_bool[item] = rotated;

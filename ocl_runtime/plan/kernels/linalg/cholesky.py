@@ -93,10 +93,12 @@ def _factor(launches: Launches, a: Buffer) -> None:
     if n <= _BLOCK:
         target, block = launches.target, max(8, power_of_two(n, _BLOCK))
         if target.kind == "gpu" and block <= target.group_size:
-            launches.kernel(cholesky_block_held, a.shape[0], block, {"a": a}, block=block, dtype=a.dtype)
+            launches.kernel(
+                cholesky_block_held, a.shape[0], block, {"a": a}, exchanges=False, block=block, dtype=a.dtype
+            )
         else:
             items = 1 if target.kind == "cpu" else target.group_size
-            launches.kernel(cholesky_block, a.shape[0], items, {"a": a}, block=_BLOCK, dtype=a.dtype)
+            launches.kernel(cholesky_block, a.shape[0], items, {"a": a}, exchanges=False, block=_BLOCK, dtype=a.dtype)
         return
     half = -(-n // (2 * _BLOCK)) * _BLOCK
     first, second = (0, half), (half, n)

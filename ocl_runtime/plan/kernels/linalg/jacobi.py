@@ -265,6 +265,7 @@ def _rotate_small(launches: Launches, w: Buffer, rows: int) -> None:
         {"w": w},
         sizes={"length": n},
         numbers={"tolerance": _tolerance(w.dtype, n)},
+        exchanges=False,
         rows=rows,
         width=-(-m // rows) * rows,
         lanes=lanes,

@@ -125,7 +125,9 @@ def reflect_panel_held(
     for r in hint(range(each), unroll=each):
         row = r * items + item
         for c in hint(range(panel), unroll=panel):
-            own[r, c] = a[batch, row, c] if row < m and c < n else a[batch, 0, 0] * 0
+            own[r, c] = 0
+            if row < m and c < n:
+                own[r, c] = a[batch, row, c]
     wait()
     for j in range(panel):
         if j < min(m, n):
@@ -274,7 +276,7 @@ def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
                 "greatest": (a.dtype, float(limits.max * limits.eps)),
             }
             how = (reflect_panel_held, batch, items, arrays)
-            launches.kernel(*how, numbers=numbers, panel=panel, each=each, dtype=a.dtype)
+            launches.kernel(*how, numbers=numbers, exchanges=False, panel=panel, each=each, dtype=a.dtype)
             return
     if n <= panel:
         items = 1 if target.kind == "cpu" else min(_ITEMS, target.group_size)

@@ -121,7 +121,8 @@ def _substitute(launches: Launches, a: Buffer, b: Buffer, *, lower: bool, unit: 
         return
     items = power_of_two(columns, items)
     groups, block = batch * -(-columns // items), max(8, power_of_two(n, _BLOCK))
-    launches.kernel(substitute_held, groups, items, arrays, block=block, lower=lower, unit=unit, dtype=a.dtype)
+    how = (substitute_held, groups, items, arrays)
+    launches.kernel(*how, exchanges=False, block=block, lower=lower, unit=unit, dtype=a.dtype)
 
 
 def triangular_solve_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
