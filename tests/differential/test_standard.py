@@ -48,7 +48,7 @@ CALLS = {
     "empty": ["((2, 3))"], "empty_like": ["(x)"], "expand_dims": ["(x, axis=0)", "(x, axis=-1)", "(x, axis=5)"],
     "eye": ["(3)", "(3, 4, k=1)", "(2, dtype=xp.complex64)"], "finfo": [], "flip": ["(x)", "(x, axis=1)"],
     "from_dlpack": [], "full": ["((2, 3), 4)", "(2, 1.5)", "((2,), True)", "((2,), 1j)"], "full_like": ["(x, True)"],
-    "iinfo": [], "isdtype": [], "isin": ["(x, y)"],  # array-api-strict 2.6.1 does not invert for small integers, as NumPy does
+    "iinfo": [], "isdtype": [], "isin": ["(x, y)"],  # 2.6.1 does not invert for small integers
     "linspace": ["(0, 1, 5)", "(0.0, 2.0, num=4, endpoint=False)", "(0, 1j, 3)"],
     "matmul": ["(x, xp.matrix_transpose(y))", "(x[0, :], y[0, :])", "(x, y[0, :])", "(x, y)"],
     "matrix_transpose": ["(x)", "(x[0, :])"], "max": ["(x)", "(x, axis=0)", "(x, axis=1, keepdims=True)"],
@@ -195,7 +195,7 @@ def test_dtypes_shapes_values_and_errors(name: str) -> None:
                     # Where the standard has no answer, an extension may have one; an error is of the same class.
                     if isinstance(found, Exception):
                         expected = next((kind for kind in ERRORS if isinstance(wanted, kind)), Exception)
-                        assert isinstance(found, expected) or isinstance(found, ERRORS), (dtype, arguments, found)
+                        assert isinstance(found, (expected, *ERRORS)), (dtype, arguments, found)
                     continue
                 found = outcome(ocl, f"xp.{name}", dtype, arguments)
                 assert not isinstance(found, Exception), (dtype, arguments, found)
