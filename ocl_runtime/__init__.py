@@ -14,6 +14,7 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     numpy/             NumPy's names for them; import ocl_runtime.numpy as np
     linalg/            linear algebra
     random/            random numbers
+    signal/            convolutions and correlations
     fft/               Fourier transforms
     plan/              expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
     codegen/           kernel IR to OpenCL C to programs
@@ -102,7 +103,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"fft", "language", "linalg", "programs", "random", "runtime", "tools"}:
+    if name in {"fft", "language", "linalg", "programs", "random", "runtime", "signal", "tools"}:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
