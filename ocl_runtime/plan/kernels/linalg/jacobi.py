@@ -106,6 +106,37 @@ def rotate_small(
         w[batch, row, place % m] = own[row, place % m]
 
 
+def rotate_small_alone(
+    w: Any, tolerance: Any, length: Any, rows: int, width: int, padded: int, wide: int, sweeps: int, dtype: Any
+) -> None:
+    """As `rotate_small`, by one work-item in vectors: what rows are made orthogonal by is `padded` to whole ones."""
+    n = w.shape[1]
+    m = w.shape[2]
+    batch = group_id(0)
+    own = local_array((1, rows, width), dtype)
+    for row in range(rows):
+        for e in range(width):
+            own[0, row, e] = 0
+    for row in range(n):
+        for e in range(m):
+            own[0, row, e if e < length else e - length + padded] = w[batch, row, e]
+    for _ in range(sweeps):
+        rotated = False
+        for turn in range(rows - 1):
+            for number in range(rows // 2):
+                p, q = pair_of(turn, number, rows)
+                alpha, beta, gamma = wide_dots(own, 0, p, q, 0, 1, wide, padded)
+                tangent = rotation(alpha, beta, gamma, tolerance)
+                if tangent != 0:
+                    rotated = True
+                    rotate_wide(own, 0, p, q, tangent, 0, 1, wide)
+        if not rotated:
+            break
+    for row in range(n):
+        for e in range(m):
+            w[batch, row, e] = own[0, row, e if e < length else e - length + padded]
+
+
 def dots(own: Any, p: Any, q: Any, lane: Any, lanes: int, length: Any) -> Any:
     """The part that a work-item has of the squares and the product of two rows."""
     alpha = own[p, 0] * 0
@@ -255,7 +286,25 @@ def orthogonal_rows_launches(call: Call, allocate: Callable[[int], Storage], low
 
 def _rotate_small(launches: Launches, w: Buffer, rows: int) -> None:
     batch, n, m = w.shape
-    most = 1 if launches.target.kind == "cpu" else launches.target.group_size
+    sizes, numbers = {"length": n}, {"tolerance": _tolerance(w.dtype, n)}
+    if launches.target.kind == "cpu":
+        padded = -(-n // _LANES) * _LANES
+        launches.kernel(
+            rotate_small_alone,
+            batch,
+            1,
+            {"w": w},
+            sizes=sizes,
+            numbers=numbers,
+            rows=rows,
+            width=padded + -(-(m - n) // _LANES) * _LANES,
+            padded=padded,
+            wide=_LANES,
+            sweeps=_SWEEPS,
+            dtype=w.dtype,
+        )
+        return
+    most = launches.target.group_size
     slots = min(rows // 2, most)
     lanes = min(4, most // slots)
     launches.kernel(
@@ -263,8 +312,8 @@ def _rotate_small(launches: Launches, w: Buffer, rows: int) -> None:
         batch,
         slots * lanes,
         {"w": w},
-        sizes={"length": n},
-        numbers={"tolerance": _tolerance(w.dtype, n)},
+        sizes=sizes,
+        numbers=numbers,
         exchanges=False,
         rows=rows,
         width=-(-m // rows) * rows,
