@@ -50,7 +50,7 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x1, x2 = real_arrays("solve", x1, x2)
     x1, right, batch = system("solve", x1, x2)
     factors = _factors(x1)
-    if len(batch) > x1.ndim - 2 or batch != x1.shape[:-2]:
+    if batch != x1.shape[:-2]:
         factors = broadcast_to(factors, (*batch, *factors.shape[-2:]))
     return as_right_side(called(LuSolve(), factors, right), x2)
 
@@ -97,9 +97,7 @@ def matrix_power(x: ArrayLike, n: int, /) -> Array:
 def _factors(x: Array) -> Array:
     """LU factors, of matrices that have an inverse."""
     factors = called(LuFactor(), x)
-    wrong = any(equal(diagonal(factors), 0)) if x.size else None
-    if wrong is not None:
-        raise_if(wrong, "a matrix is singular", "use lstsq or pinv, which take any matrix")
+    raise_if(any(equal(diagonal(factors), 0)), "a matrix is singular", "use lstsq or pinv, which take any matrix")
     return factors
 
 

@@ -15,6 +15,7 @@ import ocl_runtime.arrays as xp
 from ocl_ir.graph.linalg import Cholesky
 from ocl_runtime import linalg
 from ocl_runtime.linalg.operands import called
+from ocl_runtime.plan.kernels import library_kernel
 from ocl_runtime.plan.kernels.linalg import cholesky, jacobi, lu, qr, triangular
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
@@ -237,3 +238,27 @@ def test_cholesky_is_in_place_where_that_may_be() -> None:
         np.testing.assert_array_equal(called(Cholesky(), x * 1).numpy(), np.eye(2) * 2)
         assert runtime.allocations[16] == 1
         np.testing.assert_array_equal(x.numpy(), np.eye(2) * 4)
+
+
+def test_wide_indices(runtime: InterpretedRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of matrices that have more elements than 32 bits count."""
+    monkeypatch.setattr(library_kernel, "_MOST_NARROW", 0)
+    host = matrix("random", (5, 5), "f4")
+    positive = host @ host.T + np.eye(5, dtype="f4")
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        np.testing.assert_allclose((linalg.inv(x) @ x).numpy(), np.eye(5), atol=1e-4)
+        np.testing.assert_allclose(
+            linalg.cholesky(xp.asarray(positive)).numpy(), np.linalg.cholesky(positive), rtol=1e-4
+        )
+        np.testing.assert_allclose(linalg.svdvals(x).numpy(), np.linalg.svdvals(host), rtol=1e-4)
+
+
+def test_several_results_are_computed_once() -> None:
+    runtime = InterpretedRuntime(TARGETS["gpu"])
+    with xp.use(runtime):
+        q, r = linalg.qr(xp.asarray(matrix("random", (4, 3), "f4")))
+        q.compute()
+        runtime.launched.clear()
+        assert r.numpy().shape == (3, 3)
+        assert not runtime.launched
