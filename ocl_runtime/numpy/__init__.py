@@ -26,6 +26,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     products.py      products, covariances, convolutions
     searching.py     where elements are
     sorting.py       elements in order
+    sets.py          distinct elements, membership, what is in both or in one
     counting.py      how often values come
     calculus.py      differences, integrals, interpolation, polynomials
     information.py   questions about arrays and dtypes

@@ -31,6 +31,7 @@ from ocl_runtime.numpy import (
     products,
     reductions,
     searching,
+    sets,
     shapes,
     sorting,
 )
@@ -51,7 +52,7 @@ class Entry:
 
 _MODULES = (
     calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, reductions,
-    searching, shapes, sorting,
+    searching, sets, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -77,9 +78,8 @@ _FUNCTIONS = (
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
         argpartition einsum frexp gcd histogram2d histogramdd i0
-        intersect1d lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
-        quantile roots setdiff1d setxor1d sort_complex union1d unique unique_all unique_counts unique_inverse
-        unique_values
+        lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
+        quantile roots sort_complex
     """,
     _OF_HOST: "kaiser memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",

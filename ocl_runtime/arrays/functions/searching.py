@@ -1,4 +1,4 @@
-"""Where elements are: the greatest and the least, places in sorted arrays, membership."""
+"""Where elements are: the greatest and the least, places in sorted arrays."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Literal
 from ocl_ir.graph import build as graph
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I64, U32
+from ocl_ir.types import I64, U32
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.functions.elementwise import astype, isnan, logical_not, where
-from ocl_runtime.arrays.functions.manipulation import expand_dims, reshape
-from ocl_runtime.arrays.functions.statistics import any as _any
 from ocl_runtime.arrays.functions.statistics import max as _max
 from ocl_runtime.arrays.functions.statistics import min as _min
 from ocl_runtime.arrays.meaning.dtypes import float32, int64, uint32, uint64
@@ -129,15 +127,3 @@ def _in_front(element: Array, value: Array, side: str) -> Array:
 
 def _has_nan(*arrays: Array) -> bool:
     return any(x._dtype.is_float for x in arrays)
-
-
-def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
-    """Whether each element of `x1` equals an element of `x2`; with `invert`, whether it equals none. Gives bools.
-
-    Compares each with each, so the work is the product of the sizes. Raises `DTypeError` for what does not compare.
-    """
-    elements, values = arrays_of("isin", x1, x2)
-    if not values.size:
-        return Array(graph.scalar(invert, BOOL, elements.shape), elements._executor)
-    matches = _any(expand_dims(elements, axis=-1) == reshape(values, -1), axis=-1)
-    return logical_not(matches) if invert else matches
