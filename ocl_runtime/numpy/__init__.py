@@ -24,6 +24,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     places.py        places to index with, diagonals
     picking.py       elements at places, and by conditions
     products.py      products, covariances, convolutions
+    quantiles.py     medians and quantiles
     searching.py     where elements are
     sorting.py       elements in order
     sets.py          distinct elements, membership, what is in both or in one

@@ -29,6 +29,7 @@ from ocl_runtime.numpy import (
     picking,
     places,
     products,
+    quantiles,
     reductions,
     searching,
     sets,
@@ -51,8 +52,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, reductions,
-    searching, sets, shapes, sorting,
+    calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, quantiles,
+    reductions, searching, sets, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -78,8 +79,7 @@ _FUNCTIONS = (
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
         argpartition einsum frexp gcd histogram2d histogramdd i0
-        lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
-        quantile roots sort_complex
+        lcm ldexp lexsort partition polydiv polyfit roots sort_complex
     """,
     _OF_HOST: "kaiser memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",
@@ -101,8 +101,8 @@ _MISSING: dict[str, str] = {
     "einsum is not here yet: see tensordot": "einsum_path",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
-"""What comes nearest, and for which names. Sets, quantiles, linear algebra, Fourier transforms and random
-numbers come later: then their names move from here to the modules that compute them."""
+"""What comes nearest, and for which names. Linear algebra, Fourier transforms and random numbers
+come later: then their names move from here to the modules that compute them."""
 
 
 def _entries() -> dict[str, Entry]:
