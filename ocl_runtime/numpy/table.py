@@ -78,8 +78,8 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition einsum frexp gcd histogram2d histogramdd i0
-        lcm ldexp lexsort partition polydiv polyfit roots sort_complex
+        einsum frexp gcd histogram2d histogramdd i0
+        lcm ldexp polydiv polyfit roots sort_complex
     """,
     _OF_HOST: "kaiser memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",

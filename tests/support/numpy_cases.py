@@ -743,6 +743,15 @@ np.sort(f2[::-1], 0, stable=True)
 np.argsort(i2, kind='stable')
 np.argsort(n2, 0, stable=True)
 np.argsort(i2 > 2, axis=None, kind='stable')
+np.sort(np.partition(i2, 2), axis=1)
+np.partition(f1, 5)[5]
+np.partition(n2, [1, 2], axis=None)[1]
+np.take(f1, np.argpartition(f1, 3))[3]
+np.argpartition(i2, (1, -1), 0)[1]
+np.lexsort((i1, f1))
+np.lexsort([i2, i2 % 3], axis=0)
+np.lexsort(i2)
+np.lexsort([[2, 1, 2], [1, 1, 0]])
 np.searchsorted([1, 2, 3], f1)
 np.searchsorted(np.array([0, 3, 5]), i2, side='right')
 np.searchsorted([3, 1, 2], 2.5, sorter=[1, 2, 0])
