@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from ocl_ir.graph import build as graph
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import I64, U32
+from ocl_ir.types import I32, I64, U32
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.functions.elementwise import astype, isnan, logical_not, where
+from ocl_runtime.arrays.functions.elementwise import astype, equal, isnan, where
 from ocl_runtime.arrays.functions.statistics import max as _max
 from ocl_runtime.arrays.functions.statistics import min as _min
 from ocl_runtime.arrays.meaning.dtypes import float32, int64, uint32, uint64
@@ -19,6 +20,7 @@ from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import ShapeError
 
 _SIGN = 2**31
+_FITS_I32 = 2**31
 _MOST_U32 = 2**32 - 1
 
 
@@ -86,8 +88,9 @@ def searchsorted(
     """For each element of `x2`, the place in the sorted one-dimensional array `x1` before which it would be put: before
     equal ones for `side="left"`, behind them for "right". NaN is greater than every number. Gives int64.
 
-    `sorter` has the places of the elements of `x1` in ascending order, where it is not sorted itself. By binary search:
-    a look-up for each bit of the length of `x1`.
+    `sorter` has the places of the elements of `x1` in ascending order, where it is not sorted itself. By binary search
+    in steps of powers of two (Shar; Knuth, The Art of Computer Programming 3, 6.2.1): a look-up for each bit of the
+    length of `x1`.
 
     Raises `ShapeError` for an `x1` or a `sorter` with other than one axis, and for another side.
     """
@@ -101,29 +104,33 @@ def searchsorted(
             remedy='give an array with one axis, a sorter of the same length, and side="left" or "right"',
         )
     count = table.size
-    below = Array(graph.scalar(0, I64, values.shape), values._executor)
     if not count or not values.size:
-        return below
+        return Array(graph.scalar(0, I64, values.shape), values._executor)
     step = 1
     while step * 2 <= count:
         step *= 2
-    while step:  # `below` elements are surely in front
-        next_ = below + step
-        index = where(next_ <= count, next_ - 1, count - 1)
-        element = table[index if order is None else order[index]]
-        below = where((next_ <= count) & _in_front(element, values, side), next_, below)
+    dtype = I32 if count < _FITS_I32 else I64
+    is_in_front = _in_front(values, side)
+
+    def element(number: Array) -> Array:
+        found = Array(graph.gather(table._node if order is None else order._node, [number._node]), values._executor)
+        return found if order is None else table[found]
+
+    def number(value: int) -> Array:
+        return Array(graph.scalar(value, dtype, values.shape), values._executor)
+
+    # Behind the first step, fewer than `step` are left, wherever it was; so no later one looks beyond the end.
+    below = where(is_in_front(element(number(step - 1))), number(count - step + 1), number(0))
+    while step > 1:  # `below` elements are surely in front
         step //= 2
-    return below
+        below = where(is_in_front(element(below + (step - 1))), below + step, below)
+    return astype(below, int64)
 
 
-def _in_front(element: Array, value: Array, side: str) -> Array:
+def _in_front(value: Array, side: str) -> Callable[[Array], Array]:
     """Whether an element comes before the place of a value, NaN last."""
+    has_nan = value._dtype.is_float
+    nothing = isnan(value) if has_nan else value
     if side == "left":
-        before = element < value
-        return before | (isnan(value) & logical_not(isnan(element))) if _has_nan(element, value) else before
-    behind = value < element
-    return logical_not(behind | (isnan(element) & logical_not(isnan(value))) if _has_nan(element, value) else behind)
-
-
-def _has_nan(*arrays: Array) -> bool:
-    return any(x._dtype.is_float for x in arrays)
+        return lambda element: (element < value) | (nothing & equal(element, element)) if has_nan else element < value
+    return lambda element: (element <= value) | nothing if has_nan else element <= value

@@ -37,7 +37,7 @@ def test_all_dtypes(runtime: Runtime, dtype: str, length: int) -> None:
         for k in (1, 12, length // 9):
             values, indices = ocl.top_k(x, k)
             np.testing.assert_array_equal(indices.numpy(), places(host, k))
-            assert values.numpy().tobytes() == host[places(host, k)].tobytes()
+            np.testing.assert_array_equal(values.numpy(), host[places(host, k)])
             np.testing.assert_array_equal(
                 ocl.top_k(x, k, mode="smallest").indices.numpy(), np.argsort(host, kind="stable")[:k]
             )
@@ -57,9 +57,9 @@ def test_many_elements(runtime: Runtime) -> None:
 
 def test_another_length_builds_no_kernel(runtime: Runtime) -> None:
     with ocl.use(runtime):
-        ocl.top_k(ocl.asarray(RANDOM.random(200_003, "f4")), 50).indices.compute()
+        ocl.top_k(ocl.asarray(RANDOM.random(600_003, "f4")), 50).indices.compute()
         with counting(runtime) as counted:
-            for length in (210_001, 230_002):
+            for length in (610_001, 620_002):
                 host = RANDOM.random(length, "f4")
                 np.testing.assert_array_equal(ocl.top_k(ocl.asarray(host), 50).indices.numpy(), places(host, 50))
         assert counted["kernel", "misses"] == 0
