@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as ours
 from ocl_runtime.arrays.functions import selecting
+from ocl_runtime.arrays.meaning import masks
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import DTYPES, elements
@@ -40,7 +41,7 @@ def selects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selecting, "_LONG", 20)
     monkeypatch.setattr(selecting, "_SHARE", 1)
     monkeypatch.setattr(selecting, "_DIGIT_BITS", 7)
-    monkeypatch.setattr(selecting, "_ROW", 8)
+    monkeypatch.setattr(masks, "_row_length", lambda size: 8)
 
 
 def first_ones(host: np.ndarray, k: int, axis: int, mode: str) -> np.ndarray:

@@ -7,26 +7,34 @@ which elements are counted by the next one. Then its key is known. Of the elemen
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import I64, U32, U64
 from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.functions.counting import counted, whole
-from ocl_runtime.arrays.functions.elementwise import astype, isnan, where
+from ocl_runtime.arrays.functions.elementwise import astype, isnan, minimum, where
 from ocl_runtime.arrays.functions.joining import concat
 from ocl_runtime.arrays.functions.manipulation import flip, moveaxis, reshape
 from ocl_runtime.arrays.functions.scans import cumulative_sum
 from ocl_runtime.arrays.functions.sorting import argsort
 from ocl_runtime.arrays.functions.statistics import sum as _sum
 from ocl_runtime.arrays.functions.taking import take_along_axis
-from ocl_runtime.arrays.meaning.dtypes import int64
+from ocl_runtime.arrays.meaning.dtypes import int64, uint32
 from ocl_runtime.arrays.meaning.masks import rows
 from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import ShapeError
+from ocl_runtime.plan.cache.routines import key_of
+from ocl_runtime.plan.tracing import tracer
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 _LONG = 1 << 16
 """Elements of a line that is not sorted for a few of them."""
@@ -34,8 +42,6 @@ _SHARE = 8
 """A line has so many times the elements that are wanted of it, if it is not sorted."""
 _DIGIT_BITS = 11
 """Of a digit, for whose counts the local memory of a group has room several times."""
-_ROW = 4096
-"""Elements that are searched together for the last one that equals another."""
 
 
 class TopK(NamedTuple):
@@ -51,9 +57,10 @@ def top_k(x: ArrayLike, k: int, /, *, axis: int = -1, mode: Literal["largest", "
 
         values, indices = top_k(asarray([3, 9, 9, 1]), 3)       # [9, 9, 3], [1, 2, 0]
 
-    A single long line is not sorted, but read a few times: once for each 11 bits of an element, and three times more.
-    Others are sorted. Raises `ShapeError` for a `k` that is negative or more than there are elements, and for another
-    mode, `IndexingError` for an axis that does not exist, `DTypeError` for a `k` that is no integer.
+    A single long line is not sorted, but read a few times: once for each 11 bits of an element, and twice more; where
+    it is in memory, that starts at once. Others are sorted. Raises `ShapeError` for a `k` that is negative or more than
+    there are elements, and for another mode, `IndexingError` for an axis that does not exist, `DTypeError` for a `k`
+    that is no integer.
     """
     x = array_of("top_k", x)
     number, count = axis_of("top_k", axis, x.ndim), whole(f"top_k with k={k!r}", k)
@@ -65,27 +72,57 @@ def top_k(x: ArrayLike, k: int, /, *, axis: int = -1, mode: Literal["largest", "
             remedy=f'give a k from 0 to {length}, and mode="largest" or "smallest"',
         )
     largest = mode == "largest"
-    if x.size == length and length >= _LONG and count * _SHARE <= length:
-        line = reshape(x, -1)
-        places = _selected(line, count, largest=largest) if count else argsort(line[:0])
-        values = line[places]
-        order = argsort(values, descending=largest)
+    if x.size == length and length >= _LONG and 0 < count * _SHARE <= length:
+        select = _Selecting(count, largest, base_executor(x._executor))
+        line = (x._node,)
+        is_in_memory = tracer.get() is None and key_of(select, line) is not None
         shape = (*x.shape[:number], count, *x.shape[number + 1 :])
-        return TopK(reshape(values[order], shape), reshape(places[order], shape))
+        found = x._evaluated(select, line) if is_in_memory else select(*line)
+        return TopK(*[reshape(Array(part, x._executor), shape) for part in found])
     lines = moveaxis(x, number, -1)
     places = argsort(lines, descending=largest)[..., :count]
     return TopK(*[moveaxis(part, -1, number) for part in (take_along_axis(lines, places), places)])
 
 
+@dataclass(frozen=True)
+class _Selecting:
+    """A routine: of the elements of a node the `count` greatest or least, and their places. Where the node is in
+    memory its plan is found without building the nodes, which takes longer than selecting."""
+
+    count: int
+    largest: bool
+    executor: Executor = field(compare=False)
+
+    def __call__(self, node: Node) -> tuple[Node, ...]:
+        line = reshape(Array(node, self.executor), -1)
+        places = _selected(line, self.count, largest=self.largest)
+        values = line[places]
+        order = argsort(values, descending=self.largest)
+        return values[order]._node, places[order]._node
+
+
 def _selected(line: Array, count: int, *, largest: bool) -> Array:
     """The places, in ascending order, of the elements of a line with the greatest keys, as many as there shall be; of
-    equal ones the first."""
+    equal ones the first. They are counted and packed by rows, as what a mask holds for is."""
     key = _keys(line, largest=largest)
     last, left = _last_key(key, count)
-    end = _place_of(key == last, left)
+    cut = rows((key >= last)._node)
+    number, length = cut.whole.shape
+    greater, equal = (
+        _sum(reshape(mask[: number * length], (number, length)), axis=1, dtype=uint32)
+        for mask in (key > last, key == last)
+    )
+    upto = cumulative_sum(equal, dtype=int64)
+    row = _sum(astype(upto < left, int64))
+    before = where(row > 0, upto[row - 1], 0)
+    inside = Array(graph.iota(I64, Layout.contiguous((length,))), line._executor)
+    equals = (key == last)[row * length + inside] & (row * length + inside < line.size)
+    end = row * length + _sum(astype(cumulative_sum(equals, dtype=int64) < left - before, int64))
     place = Array(graph.iota(I64, Layout.contiguous(line.shape)), line._executor)
     wanted = (key > last) | ((key == last) & (place <= end))
-    return Array(rows(wanted._node).packed(place._node, count), line._executor)
+    counts = greater + astype(minimum(upto, left) - minimum(upto - equal, left), uint32)
+    packing = rows(wanted._node)._replace(counts=counts._node, upto=cumulative_sum(counts, dtype=uint32)._node)
+    return Array(packing.packed(place._node, count), line._executor)
 
 
 def _keys(line: Array, *, largest: bool) -> Array:
@@ -120,17 +157,3 @@ def _last_key(key: Array, count: int) -> tuple[Array, Array]:
         prefix = found if prefix is None else (prefix << (end - shift)) | found
     assert prefix is not None
     return prefix, left
-
-
-def _place_of(mask: Array, number: Array) -> Array:
-    """Where a mask holds for that number of times, counted from 1."""
-    size = mask.size
-    length = size - size % _ROW
-    counts = [_sum(reshape(mask[:length], (-1, _ROW)), axis=1), _sum(mask[length:], keepdims=True)]
-    upto = cumulative_sum(concat(counts))
-    row = _sum(astype(upto < number, int64))
-    before = where(row > 0, upto[row - 1], 0)
-    inside = Array(graph.iota(I64, Layout.contiguous((_ROW,))), mask._executor)
-    place = row * _ROW + inside
-    there = mask[place] & (place < size)
-    return row * _ROW + _sum(astype(cumulative_sum(there, dtype=int64) < number - before, int64))
