@@ -11,6 +11,7 @@ from ocl_ir.types import U32, DType
 from ocl_runtime.arrays import Array, int64
 from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.random import distributions
+from ocl_runtime.random.orders import permutation, permuted, shuffle
 from ocl_runtime.random.parameters import Parameter, Size, above, as_reals, given, real_dtype, shape_for, triangle
 from ocl_runtime.random.philox import Philox
 from ocl_runtime.random.whole_numbers import choice, integers
@@ -166,10 +167,31 @@ class Generator:
 
             rng.choice(5, 100, p=[0.1, 0.2, 0.4, 0.2, 0.1])
 
-        The running sum of `p` is searched for uniform numbers. Only one element can be chosen without replacement,
-        since more take a sort; `shuffle`, which is for these, changes nothing.
+        The running sum of `p` is searched for uniform numbers. Without `replace` no element is chosen twice: those with
+        the least of random keys are, in their order, which is random, too, whatever `shuffle` says; with `p`, each is
+        the next one with a probability in proportion to its own among those that are left. Raises `DistributionError`
+        for more than there are.
         """
         return choice(self._stream, current_executor(), a, size, replace, p, axis)
+
+    def permutation(self, x: Any, axis: int = 0) -> Array:
+        """The integers below a number in a random order, or the parts of an array along an axis.
+
+            rng.permutation(5)                        # [3, 0, 4, 1, 2]
+
+        All orders are as likely, but for n**2 parts in 2**65 of n. The same on every device.
+        """
+        return permutation(self._stream, current_executor(), x, axis)
+
+    def shuffle(self, x: Array, axis: int = 0) -> None:
+        """Puts the parts of an array of the device along an axis in a random order, in place. Raises `DTypeError` for
+        anything else."""
+        shuffle(self._stream, current_executor(), x, axis)
+
+    def permuted(self, x: Any, *, axis: int | None = None, out: Array | None = None) -> Array:
+        """The elements of each line of an array along an axis in a random order of its own; without an axis all of
+        them, in the shape of `x`. Gives `out`, if that is there to be written."""
+        return permuted(self._stream, current_executor(), x, axis, out)
 
     def _draw(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], *parameters: Any) -> Array:
         executor = current_executor()

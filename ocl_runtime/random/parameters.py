@@ -114,3 +114,25 @@ def _host(what: str, name: str, value: Any) -> Any:
 def as_reals(dtype: DType, values: Iterable[Any]) -> list[Any]:
     """Arrays among parameters in the dtype of a draw; numbers, which take it by themselves, as floats."""
     return [astype(value, dtype.public) if isinstance(value, Array) else float(value) for value in values]
+
+
+def probabilities(p: Any, count: int, dtype: DType) -> Array:
+    """One probability for each of so many things, in a dtype if they are on the host, where they are checked.
+
+    Raises `DistributionError` for those that are below 0 or do not sum to 1, `ShapeError` for another number of them.
+    """
+    if not isinstance(p, Array):
+        host = np.asarray(p, np.float64)
+        if not (host >= 0).all() or abs(host.sum() - 1) > 1.5e-8:
+            raise DistributionError(
+                "probabilities that are below 0 or do not sum to 1", place=calling_line(), remedy="divide by their sum"
+            )
+        p = asarray(host.astype(dtype.numpy))
+    given: Array = p
+    if given.shape != (count,):
+        raise ShapeError(
+            f"a choice of {count} with probabilities of shape {given.shape}",
+            place=calling_line(),
+            remedy="give one for each",
+        )
+    return given

@@ -126,3 +126,15 @@ def test_a_draw_is_the_same_however_it_is_used(runtime: Any, data: st.DataObject
             mask = view > part.dtype.type(0)
             assert int(xp.sum(mask)) == int((part > 0).sum())
         assert_same(x.numpy(), host)
+
+
+@pytest.mark.parametrize("count", [1, 7, 60])
+def test_an_order_is_that_of_words(runtime: Any, count: int) -> None:
+    with xp.use(runtime):
+        rng = ocl.random.default_rng(7)
+        orders = rng.permutation(count), rng.permuted(xp.broadcast_to(xp.arange(count), (2, count)), axis=1)
+        chosen = rng.choice(count, count // 2, replace=False)
+        assert_same(orders[0].numpy(), np.argsort(words_of(7, 0, 64, count), kind="stable"))
+        words = words_of(7, 1, 64, 2 * count).reshape(2, count)
+        assert_same(orders[1].numpy(), np.argsort(words, axis=1, kind="stable"))
+        assert_same(chosen.numpy(), np.argsort(words_of(7, 2, 64, count), kind="stable")[: count // 2])

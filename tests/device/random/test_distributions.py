@@ -55,7 +55,9 @@ CASES: dict[str, tuple[Callable[[Generator, str], ocl.Array], Function]] = {
 
 
 def test_all_distributions_are_here() -> None:
-    others = {"bit_generator", "bytes", "choice", "integers", "jumped", "spawn"}
+    others = {
+        "bit_generator", "bytes", "choice", "integers", "jumped", "permutation", "permuted", "shuffle", "spawn"
+    }  # fmt: skip
     assert {name for name in vars(Generator) if not name.startswith("_")} == {*CASES, *others}
 
 
