@@ -275,7 +275,8 @@ _ROWS = [
         functions.join_halves,
     ),
     _row("mul_high", "UU->U", _call2("mul_hi"), functions.mul_high, commutative=True),
-    # random numbers: a word of a stream, and the bits of the normal number that a word stands for
+    # random numbers: a word of a stream, the bits of the normal number that a word stands for, and those of a
+    # candidate for a gamma number
     _row(
         "philox",
         "UUUUUU->U",
@@ -290,6 +291,14 @@ _ROWS = [
         {"any": "normal_bits_{T}({0})"},
         random_functions.normal_bits,
         helper="normal_bits",
+        only=frozenset({"u32", "u64"}),
+    ),
+    _row(
+        "gamma_bits",
+        "UUUU->U",
+        {"any": "gamma_bits_{T}({0}, {1}, {2}, {3})"},
+        random_functions.gamma_bits,
+        helper="gamma_bits",
         only=frozenset({"u32", "u64"}),
     ),
     # choice

@@ -31,6 +31,7 @@ _HELPERS = {
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
     "division": ("first_reciprocal", "first_reciprocal_root", "lanes_div", "lanes_sqrt"),
     "random": ("philox", "normal_bits"),
+    "random_candidates": ("gamma_bits",),
     "calls": ("called_sin", "called_cos", "called_tan", "called_pow"),
 }
 _FAMILY = {name: family for family, names in _HELPERS.items() for name in names}

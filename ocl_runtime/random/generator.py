@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import U32, DType
 from ocl_runtime.arrays import Array, int64
+from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.current_runtime import current_executor
-from ocl_runtime.random import distributions
+from ocl_runtime.errors import ShapeError
+from ocl_runtime.random import distributions, gammas
 from ocl_runtime.random.orders import permutation, permuted, shuffle
 from ocl_runtime.random.parameters import Parameter, Size, above, as_reals, given, real_dtype, shape_for, triangle
 from ocl_runtime.random.philox import Philox
@@ -148,6 +151,59 @@ class Generator:
             "triangular", size, dtype, distributions.triangular, *given("triangular", left=left, mode=mode, right=right)
         )
 
+    def standard_gamma(self, shape: Parameter, size: Size = None, dtype: Any = None) -> Array:
+        """Gamma numbers of a shape, which is not below 0, and scale 1.
+
+        By Marsaglia and Tsang, A simple method for generating gamma variables (2000), with eight candidates for each.
+        """
+        (shape,) = given("standard_gamma", 0.0, shape=shape)
+        return self._rejected("standard_gamma", size, dtype, gammas.gamma, shape)
+
+    def gamma(self, shape: Parameter, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Gamma numbers of a shape and a scale, neither of which is below 0.
+
+        rng.gamma(asarray([0.5, 3.0]), 2.0, (1000, 2))
+        """
+        shape, scale = given("gamma", 0.0, shape=shape, scale=scale)
+        return self._rejected(
+            "gamma", size, dtype, lambda drawing, a, scale: gammas.gamma(drawing, a) * scale, shape, scale
+        )
+
+    def chisquare(self, df: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers of chi square with degrees of freedom, which are above 0."""
+        above("chisquare", df=df)
+        return self._rejected("chisquare", size, dtype, gammas.chisquare, *given("chisquare", df=df))
+
+    def beta(self, a: Parameter, b: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Beta numbers of two shapes, which are above 0."""
+        above("beta", a=a, b=b)
+        return self._rejected("beta", size, dtype, gammas.beta, *given("beta", a=a, b=b))
+
+    def f(self, dfnum: Parameter, dfden: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers of Fisher's distribution, with degrees of freedom above and below, which are above 0."""
+        above("f", dfnum=dfnum, dfden=dfden)
+        return self._rejected("f", size, dtype, gammas.f, *given("f", dfnum=dfnum, dfden=dfden))
+
+    def standard_t(self, df: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers of Student's distribution with degrees of freedom, which are above 0."""
+        above("standard_t", df=df)
+        return self._rejected("standard_t", size, dtype, gammas.standard_t, *given("standard_t", df=df))
+
+    def dirichlet(self, alpha: Any, size: Size = None, *, dtype: Any = None) -> Array:
+        """Vectors of numbers that add up to 1, along the last axis: of Dirichlet's distribution of shapes, a line of
+        numbers above 0.
+
+            rng.dirichlet([1.0, 2.0, 3.0], 100)       # shape (100, 3)
+
+        Raises `ShapeError` for shapes with another number of axes.
+        """
+        above("dirichlet", alpha=alpha)
+        (alpha,) = given("dirichlet", alpha=alpha)
+        if not isinstance(alpha, Array) or alpha.ndim != 1:
+            raise ShapeError(f"dirichlet of {alpha!r}", place=calling_line(), remedy="give a line of shapes")
+        whole = (*(() if size is None else shape_of(size)), alpha.size)
+        return self._rejected("dirichlet", whole, dtype, gammas.dirichlet, alpha)
+
     def integers(
         self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64, endpoint: bool = False
     ) -> Array:
@@ -198,6 +254,13 @@ class Generator:
         real: DType = real_dtype(what, dtype, executor, parameters)
         shape = shape_for(what, size, parameters)
         return made(words_for(self._stream, shape, real, executor), real, *as_reals(real, parameters))
+
+    def _rejected(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], *parameters: Any) -> Array:
+        """A draw of numbers that take several words each."""
+        executor = current_executor()
+        real = real_dtype(what, dtype, executor, parameters)
+        drawing = gammas.Drawing(self._stream, executor, shape_for(what, size, parameters), real)
+        return made(drawing, *as_reals(real, parameters))
 
 
 def default_rng(

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import ocl_runtime as ocl
 import ocl_runtime.arrays as xp
-from ocl_ir.random_functions import normal_bits, philox_block
+from ocl_ir.random_functions import gamma_bits, normal_bits, philox_block
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.target import Target
@@ -138,3 +138,22 @@ def test_an_order_is_that_of_words(runtime: Any, count: int) -> None:
         words = words_of(7, 1, 64, 2 * count).reshape(2, count)
         assert_same(orders[1].numpy(), np.argsort(words, axis=1, kind="stable"))
         assert_same(chosen.numpy(), np.argsort(words_of(7, 2, 64, count), kind="stable")[: count // 2])
+
+
+@pytest.mark.parametrize("real", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [1.0, 4.5, [1.0, 2.5, 300.0]])
+def test_a_gamma_number_is_its_first_candidate(runtime: Any, real: str, shape: Any) -> None:
+    """The same bits everywhere, whether shapes are a number or an array."""
+    kind, count = np.dtype(real), 3 * 13
+    bits, unsigned = 8 * kind.itemsize, np.dtype(f"u{kind.itemsize}")
+    d = (np.asarray(shape, kind) - kind.type(1 / 3)) + np.zeros((13, 3), kind)
+    c = kind.type(1) / np.sqrt(d * kind.type(9))
+    wanted = d.view(unsigned)
+    for number in reversed(range(8)):
+        normals, words = (words_of(5, 2 * number + at, bits, count).reshape(13, 3) for at in (0, 1))
+        candidate = gamma_bits(normal_bits(normals), words, c.view(unsigned), d.view(unsigned))
+        wanted = np.where(candidate != 0, candidate, wanted)
+    with xp.use(runtime):
+        x = ocl.random.default_rng(5).standard_gamma(shape, (13, 3), real)
+        assert_same(x[2:11:3, ::-1].numpy(), wanted.view(kind)[2:11:3, ::-1])
+        assert_same(x.numpy(), wanted.view(kind))

@@ -100,6 +100,7 @@ ELSEWHERE = {
     "mul_high",
     "philox",
     "normal_bits",
+    "gamma_bits",
     "round_f16",
     "round_bf16",
 }
