@@ -139,3 +139,22 @@ def test_membership(runtime: InterpretedRuntime, data: st.DataObject, many: bool
         same(found, np.isin(host, values, invert=invert))
         if host.size:
             assert any("sort" in launch.kernel.name for launch in runtime.launched) == many
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_complex_numbers(runtime: InterpretedRuntime, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    parts = rng.choice(np.array([0.0, -0.0, 1.5, -2.0, np.inf]), (2, 30))
+    host = (parts[0] + np.where(np.isinf(parts[1]), 3, parts[1]) * 1j).astype(dtype)
+    holes = host.copy()
+    holes[[3, 11]], holes[20] = complex(1.5, np.nan), complex(np.nan, 1)
+    with xp.use(runtime):
+        for one, other in zip(xp.unique_all(xp.asarray(host)), np.unique_all(host), strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+        found = xp.unique_counts(xp.asarray(holes))
+        numbers = np.unique(holes[~np.isnan(holes)], return_counts=True)
+        np.testing.assert_array_equal(found.values.numpy()[:-3], numbers[0])
+        np.testing.assert_array_equal(found.counts.numpy(), [*numbers[1], 1, 1, 1])
+        assert ours.unique(xp.asarray(holes)).shape == (numbers[0].size + 1,)
+        many = np.arange(80) * (0.5 + 0j)
+        np.testing.assert_array_equal(xp.isin(xp.asarray(holes), many).numpy(), np.isin(holes, many))

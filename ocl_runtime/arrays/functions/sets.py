@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ocl_ir.graph import build as graph
 from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
-from ocl_runtime.arrays.functions.elementwise import isnan, logical_not, minimum
+from ocl_runtime.arrays.functions.elementwise import imag, isnan, logical_not, minimum, real
 from ocl_runtime.arrays.functions.joining import concat, diff, pad
 from ocl_runtime.arrays.functions.manipulation import expand_dims, reshape
 from ocl_runtime.arrays.functions.scans import cumulative_sum
@@ -58,8 +58,8 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
 
         values, indices, inverse, counts = unique_all(asarray([3, 1, 3]))     # [1, 3], [1, 0], [1, 0, 1], [1, 2]
 
-    Each NaN is distinct, -0.0 equals 0.0, and of equal elements the first one is given. Raises `ShapeError` for 2^32
-    elements or more.
+    Each NaN is distinct, -0.0 equals 0.0, and of equal elements the first one is given. Complex numbers are in the
+    order of their real parts, and then of their imaginary ones. Raises `ShapeError` for 2^32 elements or more.
     """
     runs = Runs.of("unique_all", x, places=True)
     begin = runs.beginnings()
@@ -101,13 +101,13 @@ class Runs(NamedTuple):
         """The runs of an array. With `equal_nan` all NaN are one run, else each is one."""
         x = array_of(what, operand)
         flat = reshape(x, -1)
-        order = argsort(flat) if places else None
+        order = _order(flat) if places or x._dtype.is_complex else None
         ordered = sort(flat) if order is None else flat[order]
         first = Array(graph.scalar(True, BOOL, (min(x.size, 1),)), x._executor)
         if not x.size:
             return cls(x, ordered, first, order)
         differs = ordered[1:] != ordered[:-1]
-        if equal_nan and x._dtype.is_float:
+        if equal_nan and (x._dtype.is_float or x._dtype.is_complex):
             differs = differs & logical_not(isnan(ordered[:-1]))
         return cls(x, ordered, concat([first, differs]), order)
 
@@ -140,19 +140,30 @@ class Runs(NamedTuple):
         return self.places
 
 
+def _order(flat: Array) -> Array:
+    """The places of elements in ascending order, NaN last: complex numbers by the real part, then by the imaginary one,
+    behind them those of which a part is NaN."""
+    if not flat._dtype.is_complex:
+        return argsort(flat)
+    order = argsort(imag(flat))
+    for key in (real(flat), isnan(flat)):
+        order = order[argsort(key[order])]
+    return order
+
+
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
     """Whether each element of `x1` equals an element of `x2`; with `invert`, whether it equals none. Gives bools.
 
         isin(asarray([1, 2, 3]), asarray([3, 1]))       # True, False, True
 
-    NaN equals nothing. Few elements of `x2` are all compared; of more, which are sorted, the place is found for each
-    element of `x1`. Raises `DTypeError` for what does not compare, `ShapeError` for 2^32 elements of `x2` or more.
+    NaN equals nothing. Few elements of `x2`, and complex numbers, are all compared; of more, which are sorted, the place
+    is found for each element of `x1`. Raises `DTypeError` for what does not compare, `ShapeError` for 2^32 elements of `x2` or more.
     """
     elements, values = arrays_of("isin", x1, x2)
     if not values.size:
         return Array(graph.scalar(invert, BOOL, elements.shape), elements._executor)
     flat = reshape(values, -1)
-    if values.size <= _FEW:
+    if values.size <= _FEW or elements._dtype.is_complex or values._dtype.is_complex:
         matches = _any(expand_dims(elements, axis=-1) == flat, axis=-1)
     else:
         ordered = sort(flat)
