@@ -111,7 +111,7 @@ def _horner(coefficients: str, x: Any) -> Any:
 def _normal_f32(x: Any, tail: Any) -> Any:
     """As Giles (2010), Approximating the erfinv function, with one polynomial in place of two: no branch, no root."""
     y = _fma(tail, x, tail)  # 1 - x**2
-    exponent, f = _parts(y)
+    exponent, f = parts(y)
     t = _fma(-f, _horner(_LOG2, f), -exponent)
     s = _fma(t, np.float64(np.float32(1 / 15.5)), np.float64(-1))
     return x * _horner(_NORMAL, s)
@@ -133,7 +133,7 @@ def _normal_f64(x: Any, tail: Any) -> Any:
     return np.where(half <= 0.425, half * _ratio(_MIDDLE, 0.180625 - half * half), outer)
 
 
-def _parts(x: Any) -> tuple[Any, Any]:
+def parts(x: Any) -> tuple[Any, Any]:
     """The exponent of an ordinary number as a float, and how much more than 1 its fraction is, which lies between the
     roots of 1/2 and 2."""
     whole: Any
@@ -146,10 +146,10 @@ def _parts(x: Any) -> tuple[Any, Any]:
 
 def _log(x: Any) -> Any:
     """The natural logarithm of ordinary numbers."""
-    return _log_of(*_parts(x))
+    return log_of(*parts(x))
 
 
-def _log_of(k: Any, f: Any) -> Any:
+def log_of(k: Any, f: Any) -> Any:
     """The same of 2**k * (1 + f): of float64 as fdlibm's e_log.c has it, of float32 a polynomial."""
     if f.dtype == np.float32:
         return _fma(f, _horner(_LOG2, f), k) * np.float32(math.log(2))
@@ -179,8 +179,8 @@ def gamma_bits(normal: Any, word: Any, c: Any, d: Any) -> Any:
     t = c * x
     base = real(1) + t
     is_near = (t > real(-0.29)) & (t < real(0.41))
-    k, f = _parts(np.where(base > real(0), base, real(1)))
-    logarithm = _log_of(np.where(is_near, real(0), k), np.where(is_near, t, f))
+    k, f = parts(np.where(base > real(0), base, real(1)))
+    logarithm = log_of(np.where(is_near, real(0), k), np.where(is_near, t, f))
     most = real(0.5) * x * x + d * (three * logarithm - t * (three + t * (three + t)))
     u = word.astype(real) * real(2.0**-bits) + real(2.0 ** (-bits - 1))
     holds = (base > real(0)) & (_log(u) < most)

@@ -15,6 +15,7 @@ draw goes through them:
     parameters.py     what a distribution is given, checked, and its shape
     distributions.py  distributions as functions of uniform and normal numbers
     gammas.py         gamma numbers, and distributions that are made of them
+    counts.py         Poisson, binomial and multinomial numbers
     orders.py         random orders, and choices without replacement
     whole_numbers.py  integers without bias, and choices
     generator.py      what users draw with

@@ -8,14 +8,26 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import U32, DType
+from ocl_ir.types import F64, U32, DType
 from ocl_runtime.arrays import Array, int64
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.errors import ShapeError
-from ocl_runtime.random import distributions, gammas
+from ocl_runtime.random import counts, distributions, gammas
 from ocl_runtime.random.orders import permutation, permuted, shuffle
-from ocl_runtime.random.parameters import Parameter, Size, above, as_reals, given, real_dtype, shape_for, triangle
+from ocl_runtime.random.parameters import (
+    Parameter,
+    Size,
+    above,
+    as_reals,
+    given,
+    line_of_probabilities,
+    real_dtype,
+    shape_for,
+    shares,
+    trials,
+    triangle,
+)
 from ocl_runtime.random.philox import Philox
 from ocl_runtime.random.whole_numbers import choice, integers
 from ocl_runtime.random.words import normal, uniform, words, words_for
@@ -204,6 +216,33 @@ class Generator:
         whole = (*(() if size is None else shape_of(size)), alpha.size)
         return self._rejected("dirichlet", whole, dtype, gammas.dirichlet, alpha)
 
+    def poisson(self, lam: Parameter = 1.0, size: Size = None) -> Array:
+        """Poisson numbers of a mean, which is not below 0, in int64.
+
+        By Hörmann, The transformed rejection method for generating Poisson random variables (1993), with twenty
+        candidates for each; of a mean below 10 by sums of probabilities. Raises `DTypeError` without float64.
+        """
+        (lam,) = given("poisson", 0.0, lam=lam)
+        return self._counted("poisson", size, counts.poisson, lam)
+
+    def binomial(self, n: Parameter, p: Parameter, size: Size = None) -> Array:
+        """How many of `n` trials, which is not below 0, succeed with a probability, in int64.
+
+        By Hörmann, The generation of binomial random variates (1993), otherwise as `poisson`.
+        """
+        return self._counted("binomial", size, counts.binomial, trials("binomial", n), shares("binomial", p))
+
+    def multinomial(self, n: Parameter, pvals: Any, size: Size = None) -> Array:
+        """How many of `n` trials have each outcome, along the last axis, in int64; `pvals` are their probabilities, a
+        line of the host.
+
+            rng.multinomial(20, [1 / 6] * 6, 100)     # shape (100, 6)
+        """
+        p = line_of_probabilities(pvals)
+        return self._counted(
+            "multinomial", size, lambda drawing, n: counts.multinomial(drawing, n, p), trials("multinomial", n)
+        )
+
     def integers(
         self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64, endpoint: bool = False
     ) -> Array:
@@ -254,6 +293,11 @@ class Generator:
         real: DType = real_dtype(what, dtype, executor, parameters)
         shape = shape_for(what, size, parameters)
         return made(words_for(self._stream, shape, real, executor), real, *as_reals(real, parameters))
+
+    def _counted(self, what: str, size: Size, made: Callable[..., Array], *parameters: Any) -> Array:
+        """A draw of counts."""
+        drawing = counts.drawing(self._stream, current_executor(), shape_for(what, size, parameters))
+        return made(drawing, *as_reals(F64, parameters))
 
     def _rejected(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], *parameters: Any) -> Array:
         """A draw of numbers that take several words each."""

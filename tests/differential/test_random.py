@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import ocl_runtime as ocl
 import ocl_runtime.arrays as xp
+from ocl_ir import random_counts
 from ocl_ir.random_functions import gamma_bits, normal_bits, philox_block
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
@@ -157,3 +158,26 @@ def test_a_gamma_number_is_its_first_candidate(runtime: Any, real: str, shape: A
         x = ocl.random.default_rng(5).standard_gamma(shape, (13, 3), real)
         assert_same(x[2:11:3, ::-1].numpy(), wanted.view(kind)[2:11:3, ::-1])
         assert_same(x.numpy(), wanted.view(kind))
+
+
+@pytest.mark.parametrize("name", ["poisson", "binomial"])
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_count_is_its_first_candidate(runtime: Any, name: str, is_large: bool) -> None:
+    """The same everywhere, however it is used."""
+    parameters = {"poisson": (12.5 if is_large else 3.25,), "binomial": (40, 0.375 if is_large else 0.125)}[name]
+    count = 3 * 13
+    bits = [np.full((13, 3), float(value)).view(np.uint64) for value in parameters]
+    row = getattr(random_counts, f"{name}_{'large' if is_large else 'small'}")
+
+    def words(number: int) -> np.ndarray:
+        return words_of(5, number, 64, count).reshape(13, 3)
+
+    wanted = np.floor(np.full((13, 3), parameters[0] if name == "poisson" else np.prod(parameters)))
+    for number in reversed(range(20 if is_large else 1)):
+        drawn = [words(2 * number), words(2 * number + 1)] if is_large else [words(0)]
+        candidate = row(*drawn, *bits).view(np.float64)
+        wanted = np.where(candidate >= 0, candidate, wanted)
+    with xp.use(runtime):
+        x = getattr(ocl.random.default_rng(5), name)(*parameters, (13, 3))
+        assert_same(x[2:11:3, ::-1].numpy(), wanted.astype(np.int64)[2:11:3, ::-1])
+        assert_same(x.numpy(), wanted.astype(np.int64))

@@ -156,8 +156,9 @@ def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
 
         isin(asarray([1, 2, 3]), asarray([3, 1]))       # True, False, True
 
-    NaN equals nothing. Few elements of `x2`, and complex numbers, are all compared; of more, which are sorted, the place
-    is found for each element of `x1`. Raises `DTypeError` for what does not compare, `ShapeError` for 2^32 elements of `x2` or more.
+    NaN equals nothing. Few elements of `x2`, and complex numbers, are all compared; of more, which are sorted, the
+    place is found for each element of `x1`. Raises `DTypeError` for what does not compare, `ShapeError` for 2^32
+    elements of `x2` or more.
     """
     elements, values = arrays_of("isin", x1, x2)
     if not values.size:
