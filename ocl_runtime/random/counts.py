@@ -1,4 +1,4 @@
-"""Counts: Poisson, binomial and multinomial numbers.
+"""Counts: Poisson, binomial, negative binomial and multinomial numbers.
 
 Where a mean is below 10, a count is how many sums of probabilities a uniform number is above. Else it is the first of a
 few candidates that is not rejected, as gamma numbers are: at most one in three is rejected, and all twenty of an
@@ -18,7 +18,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.types import F64, U64
 from ocl_runtime.arrays import Array, astype, broadcast_to, floor, minimum, stack, where
 from ocl_runtime.arrays.meaning.dtypes import float64, int64, require
-from ocl_runtime.random.gammas import Drawing
+from ocl_runtime.random.gammas import Drawing, gamma
 from ocl_runtime.random.parameters import Parameter
 from ocl_runtime.random.philox import Philox
 
@@ -54,6 +54,11 @@ def binomial(drawing: Drawing, n: Parameter, p: Parameter, most: float = math.in
     elif p > 0.5:
         found = n - found
     return _as_counts(found)
+
+
+def negative_binomial(drawing: Drawing, n: Parameter, p: Parameter) -> Array:
+    """Poisson numbers of gamma numbers as means."""
+    return poisson(drawing, gamma(drawing, n) * ((1 - p) / p))
 
 
 def multinomial(drawing: Drawing, n: Parameter, p: Any) -> Array:

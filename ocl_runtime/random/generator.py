@@ -232,6 +232,13 @@ class Generator:
         """
         return self._counted("binomial", size, counts.binomial, trials("binomial", n), shares("binomial", p))
 
+    def negative_binomial(self, n: Parameter, p: Parameter, size: Size = None) -> Array:
+        """How many trials fail before `n` succeed, which is above 0, with a probability, which is, too; in int64. Any
+        real `n` will do: Poisson numbers of gamma numbers as means."""
+        above("negative_binomial", n=n, p=p)
+        (n,) = given("negative_binomial", n=n)
+        return self._counted("negative_binomial", size, counts.negative_binomial, n, shares("negative_binomial", p))
+
     def multinomial(self, n: Parameter, pvals: Any, size: Size = None) -> Array:
         """How many of `n` trials have each outcome, along the last axis, in int64; `pvals` are their probabilities, a
         line of the host.

@@ -44,6 +44,7 @@ CASES: dict[str, tuple[Callable[[Generator], ocl.Array], Any]] = {
     "binomial, likely": (lambda rng: rng.binomial(25, 0.8, SIZE), stats.binom(25, 0.8)),
     "binomial, large": (lambda rng: rng.binomial(90, 0.7, SIZE), stats.binom(90, 0.7)),
     "binomial of arrays": (lambda rng: rng.binomial(every(40, "i4"), every(0.9)), stats.binom(40, 0.9)),
+    "negative_binomial": (lambda rng: rng.negative_binomial(3.5, 0.3, SIZE), stats.nbinom(3.5, 0.3)),
     "multinomial": (lambda rng: rng.multinomial(30, [0.2, 0.5, 0.3], SIZE)[:, 1], stats.binom(30, 0.5)),
     "multinomial, last": (lambda rng: rng.multinomial(30, [0.2, 0.5, 0.3], SIZE)[:, 2], stats.binom(30, 0.3)),
 }
@@ -87,6 +88,7 @@ def test_ends_and_errors() -> None:
     for wrong in (
         lambda: rng.poisson(-1), lambda: rng.binomial(-1, 0.5), lambda: rng.binomial(3, 1.5),
         lambda: rng.binomial(3, -0.1), lambda: rng.binomial(2.5, 0.5), lambda: rng.multinomial(3, [0.7, 0.7, 0.1]),
+        lambda: rng.negative_binomial(0, 0.5), lambda: rng.negative_binomial(1, 0), lambda: rng.negative_binomial(1, 2),
         lambda: rng.multinomial(3, [-0.1, 1.1]), lambda: rng.multinomial(-3, [1.0]),
     ):  # fmt: skip
         with pytest.raises(DistributionError):
