@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import I32, I64, U32
@@ -17,7 +19,13 @@ from ocl_runtime.arrays.functions.statistics import min as _min
 from ocl_runtime.arrays.meaning.dtypes import float32, int64, uint32, uint64
 from ocl_runtime.arrays.meaning.indexing import counting
 from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import ShapeError
+from ocl_runtime.plan.cache.routines import key_of
+from ocl_runtime.plan.tracing import tracer
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 _SIGN = 2**31
 _FITS_I32 = 2**31
@@ -90,7 +98,7 @@ def searchsorted(
 
     `sorter` has the places of the elements of `x1` in ascending order, where it is not sorted itself. By binary search
     in steps of powers of two (Shar; Knuth, The Art of Computer Programming 3, 6.2.1): a look-up for each bit of the
-    length of `x1`.
+    length of `x1`. Where all arrays are in memory, the search starts at once.
 
     Raises `ShapeError` for an `x1` or a `sorter` with other than one axis, and for another side.
     """
@@ -103,28 +111,44 @@ def searchsorted(
             place=calling_line(),
             remedy='give an array with one axis, a sorter of the same length, and side="left" or "right"',
         )
-    count = table.size
-    if not count or not values.size:
+    if not table.size or not values.size:
         return Array(graph.scalar(0, I64, values.shape), values._executor)
-    step = 1
-    while step * 2 <= count:
-        step *= 2
-    dtype = I32 if count < _FITS_I32 else I64
-    is_in_front = _in_front(values, side)
+    search = _Searching(side, base_executor(values._executor))
+    operands = (table._node, values._node) if order is None else (table._node, values._node, order._node)
+    is_in_memory = tracer.get() is None and key_of(search, operands) is not None
+    (found,) = values._evaluated(search, operands) if is_in_memory else search(*operands)
+    return Array(found, values._executor)
 
-    def element(number: Array) -> Array:
-        found = Array(graph.gather(table._node if order is None else order._node, [number._node]), values._executor)
-        return found if order is None else table[found]
 
-    def number(value: int) -> Array:
-        return Array(graph.scalar(value, dtype, values.shape), values._executor)
+@dataclass(frozen=True)
+class _Searching:
+    """A routine: the places of values in a sorted table. Where its operands are in memory its plan is found without
+    building the nodes, of which there are five for each bit of the length."""
 
-    # Behind the first step, fewer than `step` are left, wherever it was; so no later one looks beyond the end.
-    below = where(is_in_front(element(number(step - 1))), number(count - step + 1), number(0))
-    while step > 1:  # `below` elements are surely in front
-        step //= 2
-        below = where(is_in_front(element(below + (step - 1))), below + step, below)
-    return astype(below, int64)
+    side: str
+    executor: Executor = field(compare=False)
+
+    def __call__(self, table: Node, value: Node, order: Node | None = None) -> tuple[Node, ...]:
+        count, values = table.size, Array(value, self.executor)
+        step = 1
+        while step * 2 <= count:
+            step *= 2
+        dtype = I32 if count < _FITS_I32 else I64
+        is_in_front = _in_front(values, self.side)
+
+        def element(number: Array) -> Array:
+            found = Array(graph.gather(table if order is None else order, [number._node]), self.executor)
+            return found if order is None else Array(table, self.executor)[found]
+
+        def number(value: int) -> Array:
+            return Array(graph.scalar(value, dtype, values.shape), self.executor)
+
+        # Behind the first step, fewer than `step` are left, wherever it was; so no later one looks beyond the end.
+        below = where(is_in_front(element(number(step - 1))), number(count - step + 1), number(0))
+        while step > 1:  # `below` elements are surely in front
+            step //= 2
+            below = where(is_in_front(element(below + (step - 1))), below + step, below)
+        return (astype(below, int64)._node,)
 
 
 def _in_front(value: Array, side: str) -> Callable[[Array], Array]:
