@@ -311,7 +311,7 @@ _ROWS = [
     ),
     _row("mul_high", "UU->U", _call2("mul_hi"), functions.mul_high, commutative=True),
     # random numbers: a word of a stream, the bits of the normal number that a word stands for, those of a
-    # candidate for a gamma number, and of float64 those of Poisson and binomial numbers or of candidates for them
+    # candidate for a gamma number, and of float64 those of Poisson and binomial numbers
     _row(
         "philox",
         "UUUUUU->U",
@@ -346,8 +346,8 @@ _ROWS = [
     ),
     _row(
         "poisson_large",
-        "UUU->U",
-        {"any": "poisson_large_{T}({0}, {1}, {2})"},
+        "UUUUUUU->U",
+        {"any": "poisson_large_{T}({0}, {1}, {2}, {3}, {4}, {5}, {6})"},
         random_counts.poisson_large,
         helper="poisson_large",
         only=frozenset({"u64"}),
@@ -362,8 +362,8 @@ _ROWS = [
     ),
     _row(
         "binomial_large",
-        "UUUU->U",
-        {"any": "binomial_large_{T}({0}, {1}, {2}, {3})"},
+        "UUUUUUUU->U",
+        {"any": "binomial_large_{T}({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7})"},
         random_counts.binomial_large,
         helper="binomial_large",
         only=frozenset({"u64"}),

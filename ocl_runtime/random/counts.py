@@ -1,8 +1,9 @@
 """Counts: Poisson, binomial, negative binomial and multinomial numbers.
 
-Where a mean is below 10, a count is how many sums of probabilities a uniform number is above. Else it is the first of a
-few candidates that is not rejected, as gamma numbers are: at most one in three is rejected, and all twenty of an
-element with a probability of less than 2**-31; then the count is the greatest whole number that is not above the mean.
+Where a mean is below 10, a count is how many sums of probabilities a uniform number is above. Else it is the first of
+twenty candidates that is not rejected: at most one in three is, and all twenty of an element with a probability of less
+than 2**-31; then the count is the mean, rounded down. A candidate has two words of the block with the element's number,
+and the next candidate those of the next draw: so a loop ends when it has found one, and nobody else is concerned.
 Everything is rounded correctly, so counts are the same on every device that has float64, without which there are none.
 """
 
@@ -14,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
 from ocl_ir.indices import Shape
 from ocl_ir.types import F64, U64
-from ocl_runtime.arrays import Array, astype, broadcast_to, floor, minimum, stack, where
+from ocl_runtime.arrays import Array, astype, broadcast_to, minimum, stack, where
 from ocl_runtime.arrays.meaning.dtypes import float64, int64, require
 from ocl_runtime.random.gammas import Drawing, gamma
 from ocl_runtime.random.parameters import Parameter
 from ocl_runtime.random.philox import Philox
+from ocl_runtime.random.words import counters
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -80,21 +83,19 @@ def _counted(drawing: Drawing, name: str, mean: Parameter, *parameters: Paramete
     """Numbers of a distribution by the rows that the op table has for small and large means, in float64."""
     bits = [graph.bitcast(drawing.full(value)._node, U64) for value in parameters]
 
-    def made(row: str, words: int) -> Array:
-        drawn = [drawing.words()._node for _ in range(words)]
-        return Array(graph.bitcast(graph.elementwise(row, *drawn, *bits), F64), drawing.executor)
+    def made(row: str, words: list[Node]) -> Array:
+        return Array(graph.bitcast(graph.elementwise(row, *words, *bits), F64), drawing.executor)
 
-    def first() -> Array:
-        found = floor(drawing.full(mean))
-        for candidate in reversed([made(f"{name}_large", 2) for _ in range(_CANDIDATES)]):
-            found = where(candidate >= 0, candidate, found)
-        return found
+    def small() -> Array:
+        return made(f"{name}_small", [drawing.words()._node])
+
+    def large() -> Array:
+        return made(f"{name}_large", counters(drawing.stream, drawing.shape, U64, _CANDIDATES))
 
     is_large = False if is_small else mean >= _LARGE
     if isinstance(is_large, Array):
-        small = made(f"{name}_small", 1)
-        return where(broadcast_to(is_large, drawing.shape), first(), small)
-    return first() if is_large else made(f"{name}_small", 1)
+        return where(broadcast_to(is_large, drawing.shape), large(), small())
+    return large() if is_large else small()
 
 
 def _as_counts(x: Array) -> Array:

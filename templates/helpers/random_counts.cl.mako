@@ -2,7 +2,13 @@
 ## ir/ocl_ir/random_counts.py, which has the same constants and operations in the same order.
 ##
 ## Each function is made of others, which are defined inside of it: a helper stands alone.
+<%!
+def deeper(text):
+    """The lines of a loop's body."""
+    return "".join(f"    {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+%>\
 <%namespace name="candidates" file="random_candidates.cl.mako"/>\
+<%namespace name="random" file="random.cl.mako"/>\
 <%def name="double_of(t)" buffered="True">${"double" if t.lanes == 1 else f"double{t.lanes}"}</%def>
 <%def name="logarithm(t, x, name)" buffered="True">\
 <% f = double_of(t) %>\
@@ -45,11 +51,29 @@ ${candidates.logarithm(t, f, f"{name}_k", f"{name}_r", name)}\
         ${name} = ${name} * ${name};
     }
 </%def>
-<%def name="candidate(t)" buffered="True">\
+## The candidates of numbers, each from two words, until none is rejected; `expected` if all of one are.
+<%def name="turns_begin(t)" buffered="True">\
 <% f = double_of(t) %>\
-    const ${f} u = convert_${f}(first) * 0x1p-64 + 0x1p-65 - 0.5;
-    const ${f} v = convert_${f}(second) * 0x1p-64 + 0x1p-65;
-    const ${f} room = 0.5 - fabs(u);
+    const ${t.T} place = number << 1;
+    ${f} found = -1.0;
+    for (int turn = 0; turn < 20; ++turn) {
+        /* The next draw of the stream. */
+        const ${t.T} draw = (draw_low & 0xffffffffUL) + (ulong)turn;
+        const ${t.T} c2 = draw & 0xffffffffUL, c3 = (draw_high + (draw >> 32)) & 0xffffffffUL;
+${random.blocks(t, t.lanes, "")}\
+        const ${f} u = convert_${f}(w0) * 0x1p-64 + 0x1p-65 - 0.5;
+        const ${f} v = convert_${f}(w1) * 0x1p-64 + 0x1p-65;
+        const ${f} room = 0.5 - fabs(u);
+</%def>
+<%def name="turns_end(t)" buffered="True">\
+<% f = double_of(t) %>\
+        found = found >= 0.0 ? found : (is_taken & k >= 0.0) ? k : (${f})(-1.0);
+        if (${"found >= 0.0" if t.lanes == 1 else "all(found >= 0.0)"}) {
+            break;
+        }
+    }
+    const ${f} whole = expected > 0.0 ? floor(expected) : (${f})(0.0);
+    return as_${t.T}(found >= 0.0 ? found : whole);
 </%def>
 ##
 <%def name="poisson_small(t)">\
@@ -71,28 +95,31 @@ ${exponential(t, "-mean", "probability")}\
 ##
 <%def name="poisson_large(t)">\
 <% f = double_of(t) %>\
-/* The bits of a candidate for a Poisson number of a mean of 10 or more, or of -1 where it is rejected: algorithm PTRS of
-   Hoermann, The transformed rejection method for generating Poisson random variables (1993). */
-static inline ${t.T} poisson_large_${t.T}(const ${t.T} first, const ${t.T} second, const ${t.T} mean_bits)
+/* The bits of Poisson numbers of a mean of 10 or more: algorithm PTRS of Hoermann, The transformed rejection method for
+   generating Poisson random variables (1993). */
+static inline ${t.T} poisson_large_${t.T}(const ${t.T} number, const ${t.T} c1, const ${t.T} draw_low,
+        const ${t.T} draw_high, const ${t.T} k0, const ${t.T} k1, const ${t.T} mean_bits)
 {
-${candidate(t)}\
-    const ${f} mean = as_${f}(mean_bits);
+    const ${f} mean = as_${f}(mean_bits), expected = mean;
     const ${f} b = 0.931 + 2.53 * sqrt(mean);
     const ${f} a = -0.059 + 0.02483 * b;
-    const ${f} k = floor((2.0 * a / room + b) * u + mean + 0.43);
-    const ${f} x = k > 1.0 ? k : (${f})(1.0);
-    /* The logarithm of the probability: Loader, Fast and accurate computation of binomial probabilities (2000). */
-${distance(t, "x", "mean", "from_mean")}\
-${error(t, "x", "stirling")}\
-    const ${f} circle = 6.283185307179586 * x;
-${logarithm(t, "circle", "circle")}\
-    const ${f} most = k == 0.0 ? -mean : -from_mean_distance - stirling_error - 0.5 * circle_log;
-    const ${f} share = v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (room * room) + b);
-${logarithm(t, "share", "share")}\
-    const ${t.I} is_inside = ${"-" if t.lanes == 1 else ""}(room >= 0.07 & v <= 0.9277 - 3.6224 / (b - 2.0));
-    const ${t.I} is_outside = ${"-" if t.lanes == 1 else ""}(k < 0.0 | (room < 0.013 & v > room));
-    const ${t.I} is_below = ${"-" if t.lanes == 1 else ""}(share_log <= most);
-    return as_${t.T}((is_inside | (~is_outside & is_below)) ? k : (${f})(-1.0));
+    const ${f} inside = 0.9277 - 3.6224 / (b - 2.0), scale = 1.1239 + 1.1328 / (b - 3.4);
+${turns_begin(t)}\
+        const ${f} k = floor((2.0 * a / room + b) * u + mean + 0.43);
+        const ${f} x = k > 1.0 ? k : (${f})(1.0);
+        /* The logarithm of the probability: Loader, Fast and accurate computation of binomial probabilities (2000). */
+${distance(t, "x", "mean", "from_mean") | deeper}\
+${error(t, "x", "stirling") | deeper}\
+        const ${f} circle = 6.283185307179586 * x;
+${logarithm(t, "circle", "circle") | deeper}\
+        const ${f} most = k == 0.0 ? -mean : -from_mean_distance - stirling_error - 0.5 * circle_log;
+        const ${f} share = v * scale / (a / (room * room) + b);
+${logarithm(t, "share", "share") | deeper}\
+        const ${t.I} is_inside = ${"-" if t.lanes == 1 else ""}(room >= 0.07 & v <= inside);
+        const ${t.I} is_outside = ${"-" if t.lanes == 1 else ""}(k < 0.0 | (room < 0.013 & v > room));
+        const ${t.I} is_below = ${"-" if t.lanes == 1 else ""}(share_log <= most);
+        const ${t.I} is_taken = is_inside | (~is_outside & is_below);
+${turns_end(t)}\
 }
 </%def>
 ##
@@ -136,21 +163,17 @@ ${logarithm(t, f"{name}_both", f"{name}_both")}\
 </%def>
 <%def name="binomial_large(t)">\
 <% f = double_of(t) %>\
-/* The bits of a candidate for a binomial number of n trials, of a mean of 10 or more, or of -1 where it is rejected:
-   algorithm BTRS of Hoermann, The generation of binomial random variates (1993). */
-static inline ${t.T} binomial_large_${t.T}(const ${t.T} first, const ${t.T} second, const ${t.T} n_bits,
-        const ${t.T} p_bits)
+/* The bits of binomial numbers of n trials, of a mean of 10 or more: algorithm BTRS of Hoermann, The generation of
+   binomial random variates (1993). */
+static inline ${t.T} binomial_large_${t.T}(const ${t.T} number, const ${t.T} c1, const ${t.T} draw_low,
+        const ${t.T} draw_high, const ${t.T} k0, const ${t.T} k1, const ${t.T} n_bits, const ${t.T} p_bits)
 {
-${candidate(t)}\
     const ${f} n = as_${f}(n_bits), p = as_${f}(p_bits);
-    const ${f} q = 1.0 - p, mean = n * p, rest = n * q;
+    const ${f} q = 1.0 - p, mean = n * p, rest = n * q, expected = mean;
     const ${f} spread = sqrt(mean * q);
     const ${f} b = 1.15 + 2.53 * spread;
     const ${f} a = -0.0873 + 0.0248 * b + 0.01 * p;
-    const ${f} k = floor((2.0 * a / room + b) * u + mean + 0.5);
-    const ${f} middle = floor((n + 1.0) * p);
-    const ${t.I} is_outside = ${"-" if t.lanes == 1 else ""}(k < 0.0 | k > n);
-    const ${f} count = is_outside ? middle : k;
+    const ${f} inside = 0.92 - 4.2 / b, scale = 2.83 + 5.1 / b;
     /* Logarithms of probabilities: Loader, Fast and accurate computation of binomial probabilities (2000). */
     const ${f} trials = n * 0.15915494309189535;
 ${logarithm(t, "trials", "trials")}\
@@ -158,13 +181,19 @@ ${logarithm(t, "q", "failure")}\
 ${logarithm(t, "p", "success")}\
 ${error(t, "n", "n")}\
     const ${f} shared = n_error + 0.5 * trials_log;
-${log_probability(t, "count", "count")}\
+    const ${f} middle = floor((n + 1.0) * p);
 ${log_probability(t, "middle", "middle")}\
-    const ${f} most = count_probability - middle_probability;
-    const ${f} share = v * (2.83 + 5.1 / b) * spread / (a / (room * room) + b);
-${logarithm(t, "share", "share")}\
-    const ${t.I} is_inside = ${"-" if t.lanes == 1 else ""}(room >= 0.07 & v <= 0.92 - 4.2 / b);
-    const ${t.I} is_below = ${"-" if t.lanes == 1 else ""}(share_log <= most);
-    return as_${t.T}((~is_outside & (is_inside | is_below)) ? k : (${f})(-1.0));
+${turns_begin(t)}\
+        const ${f} k = floor((2.0 * a / room + b) * u + mean + 0.5);
+        const ${t.I} is_outside = ${"-" if t.lanes == 1 else ""}(k < 0.0 | k > n);
+        const ${f} count = is_outside ? middle : k;
+${log_probability(t, "count", "count") | deeper}\
+        const ${f} most = count_probability - middle_probability;
+        const ${f} share = v * scale * spread / (a / (room * room) + b);
+${logarithm(t, "share", "share") | deeper}\
+        const ${t.I} is_inside = ${"-" if t.lanes == 1 else ""}(room >= 0.07 & v <= inside);
+        const ${t.I} is_below = ${"-" if t.lanes == 1 else ""}(share_log <= most);
+        const ${t.I} is_taken = ~is_outside & (is_inside | is_below);
+${turns_end(t)}\
 }
 </%def>

@@ -165,18 +165,17 @@ def test_a_gamma_number_is_its_first_candidate(runtime: Any, real: str, shape: A
 def test_a_count_is_its_first_candidate(runtime: Any, name: str, is_large: bool) -> None:
     """The same everywhere, however it is used."""
     parameters = {"poisson": (12.5 if is_large else 3.25,), "binomial": (40, 0.375 if is_large else 0.125)}[name]
-    count = 3 * 13
     bits = [np.full((13, 3), float(value)).view(np.uint64) for value in parameters]
-    row = getattr(random_counts, f"{name}_{'large' if is_large else 'small'}")
-
-    def words(number: int) -> np.ndarray:
-        return words_of(5, number, 64, count).reshape(13, 3)
-
-    wanted = np.floor(np.full((13, 3), parameters[0] if name == "poisson" else np.prod(parameters)))
-    for number in reversed(range(20 if is_large else 1)):
-        drawn = [words(2 * number), words(2 * number + 1)] if is_large else [words(0)]
-        candidate = row(*drawn, *bits).view(np.float64)
-        wanted = np.where(candidate >= 0, candidate, wanted)
+    if is_large:
+        candidate = getattr(random_counts, f"{name}_candidate")
+        wanted = np.floor(np.full((13, 3), parameters[0] if name == "poisson" else np.prod(parameters)))
+        for draw in reversed(range(20)):
+            first, second = np.moveaxis(words_of(5, draw, 64, 2 * 3 * 13).reshape(13, 3, 2), -1, 0)
+            found = candidate(first, second, *bits).view(np.float64)
+            wanted = np.where(found >= 0, found, wanted)
+    else:
+        words = words_of(5, 0, 64, 3 * 13).reshape(13, 3)
+        wanted = getattr(random_counts, f"{name}_small")(words, *bits).view(np.float64)
     with xp.use(runtime):
         x = getattr(ocl.random.default_rng(5), name)(*parameters, (13, 3))
         assert_same(x[2:11:3, ::-1].numpy(), wanted.astype(np.int64)[2:11:3, ::-1])

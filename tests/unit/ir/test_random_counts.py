@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ocl_ir import random_counts
+from ocl_ir.random_functions import philox
 
 COUNT = 60_000
 
@@ -50,7 +51,7 @@ def test_small_poisson_numbers(mean: float) -> None:
 
 @pytest.mark.parametrize("mean", [10.0, 11.5, 60.0, 1000.0])
 def test_large_poisson_numbers(mean: float) -> None:
-    found = random_counts.poisson_large(words(2), words(3), bits(mean)).view(np.float64)
+    found = random_counts.poisson_candidate(words(2), words(3), bits(mean)).view(np.float64)
     taken = found >= 0
     assert 0.7 < taken.mean() < 0.95
     assert (found[~taken] == -1).all()
@@ -65,7 +66,7 @@ def test_small_binomial_numbers(n: int, p: float) -> None:
 
 @pytest.mark.parametrize(("n", "p"), [(20, 0.5), (33, 0.4), (100, 0.1), (2000, 0.45), (10**6, 1e-4)])
 def test_large_binomial_numbers(n: int, p: float) -> None:
-    found = random_counts.binomial_large(words(5), words(6), bits(n), bits(p)).view(np.float64)
+    found = random_counts.binomial_candidate(words(5), words(6), bits(n), bits(p)).view(np.float64)
     taken = found >= 0
     assert 0.68 < taken.mean() < 0.95
     assert found.max() <= n
@@ -85,3 +86,23 @@ def test_logarithms_of_probabilities() -> None:
     found = random_counts._log_probability(k, np.full_like(k, n), np.full_like(k, p))
     exact = np.log([binomial(int(one), n, p) for one in k])
     np.testing.assert_allclose(found - found[10], exact - exact[10], atol=2e-10)
+
+
+def test_the_first_candidate_is_taken() -> None:
+    """Of the next draw, whose number may carry, if those before are rejected."""
+    number, zero = np.arange(500, dtype=np.uint64), np.zeros(500, np.uint64)
+    draw, mean = zero + np.uint64(2**32 - 2), np.full(500, 10.5).view(np.uint64)
+    found = random_counts.poisson_large(number, zero, draw, zero + np.uint64(4), zero, zero, mean).view(np.float64)
+    turns = np.full(500, -1)
+    for turn in range(20):
+        low, high = (2**32 - 2 + turn) % 2**32, 4 + (turn >= 2)
+        counter = zero, zero + np.uint64(low), zero + np.uint64(high), zero, zero
+        first, second = (philox(2 * number + np.uint64(at), *counter) for at in (0, 1))
+        candidate = random_counts.poisson_candidate(first, second, mean).view(np.float64)
+        taken = (turns < 0) & (candidate >= 0)
+        np.testing.assert_array_equal(found[taken], candidate[taken])
+        turns[taken] = turn
+    assert 2 < turns.max() < 19
+    assert turns.min() == 0
+    never = random_counts.poisson_large(number, zero, draw, zero, zero, zero, np.full(500, np.nan).view(np.uint64))
+    assert (never == 0).all()
