@@ -19,7 +19,6 @@ from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.functions.counting import counted, whole
 from ocl_runtime.arrays.functions.elementwise import astype, isnan, minimum, where
-from ocl_runtime.arrays.functions.joining import concat
 from ocl_runtime.arrays.functions.manipulation import flip, moveaxis, reshape
 from ocl_runtime.arrays.functions.scans import cumulative_sum
 from ocl_runtime.arrays.functions.sorting import argsort
@@ -151,8 +150,7 @@ def _last_key(key: Array, count: int) -> tuple[Array, Array]:
             digit = where((key >> end) == prefix, digit, digits)  # which is not counted
         upto = flip(cumulative_sum(flip(counted("top_k", digit, digits, None, None)), dtype=int64))
         found = _sum(astype(upto >= left, int64)) - 1
-        behind = concat([upto, Array(graph.scalar(0, I64, (1,)), key._executor)])
-        left = left - behind[found + 1]
+        left = left - where(found + 1 < digits, upto[minimum(found + 1, digits - 1)], 0)
         found = astype(found, key.dtype)
         prefix = found if prefix is None else (prefix << (end - shift)) | found
     assert prefix is not None
