@@ -28,6 +28,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     searching.py     where elements are
     sorting.py       elements in order
     sets.py          distinct elements, membership, what is in both or in one
+    fft.py           Fourier transforms
     counting.py      how often values come
     calculus.py      differences, integrals, interpolation, polynomials
     information.py   questions about arrays and dtypes
