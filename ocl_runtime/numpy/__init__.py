@@ -25,8 +25,10 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     picking.py       elements at places, and by conditions
     products.py      products, covariances, convolutions
     linalg.py        factors, systems, eigenvalues and singular values of matrices
+    quantiles.py     medians and quantiles
     searching.py     where elements are
     sorting.py       elements in order
+    sets.py          distinct elements, membership, what is in both or in one
     fft.py           Fourier transforms
     counting.py      how often values come
     calculus.py      differences, integrals, interpolation, polynomials

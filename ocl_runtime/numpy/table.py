@@ -31,8 +31,10 @@ from ocl_runtime.numpy import (
     picking,
     places,
     products,
+    quantiles,
     reductions,
     searching,
+    sets,
     shapes,
     sorting,
 )
@@ -52,8 +54,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, reductions,
-    searching, shapes, sorting,
+    calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, quantiles,
+    reductions, searching, sets, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -78,10 +80,8 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition einsum frexp gcd histogram2d histogramdd i0
-        intersect1d lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
-        quantile roots setdiff1d setxor1d sort_complex union1d unique unique_all unique_counts unique_inverse
-        unique_values
+        einsum frexp gcd histogram2d histogramdd i0
+        lcm ldexp polydiv polyfit roots sort_complex
     """,
     _OF_HOST: "kaiser memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",
@@ -100,8 +100,8 @@ _MISSING: dict[str, str] = {
     "einsum is not here yet: see tensordot": "einsum_path",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
-"""What comes nearest, and for which names. Sets, quantiles and random
-numbers come later: then their names move from here to the modules that compute them."""
+"""What comes nearest, and for which names. Random numbers come later: then their names move from here to the modules
+that compute them."""
 
 
 def _entries() -> dict[str, Entry]:
