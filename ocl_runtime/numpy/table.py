@@ -20,6 +20,7 @@ from ocl_runtime.numpy import (
     calculus,
     counting,
     creation,
+    einsum,
     elementwise,
     grids,
     hosted,
@@ -50,8 +51,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, reductions,
-    searching, shapes, sorting,
+    calculus, counting, creation, einsum, grids, information, joining, mathematics, picking, places, products,
+    reductions, searching, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -76,7 +77,7 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition einsum frexp gcd histogram2d histogramdd i0
+        argpartition frexp gcd histogram2d histogramdd i0
         intersect1d lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
         quantile roots setdiff1d setxor1d sort_complex union1d unique unique_all unique_counts unique_inverse
         unique_values
@@ -98,7 +99,6 @@ _MISSING: dict[str, str] = {
     "arrays are real: check the domain first, as in where(x >= 0, sqrt(x), nan)": "emath",
     "use isin": "in1d",
     "use trapezoid": "trapz",
-    "einsum is not here yet: see tensordot": "einsum_path",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
 """What comes nearest, and for which names. Sets, quantiles, linear algebra, Fourier transforms and random
