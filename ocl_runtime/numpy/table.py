@@ -23,6 +23,7 @@ from ocl_runtime.numpy import (
     einsum,
     elementwise,
     grids,
+    histograms,
     hosted,
     information,
     joining,
@@ -51,8 +52,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, counting, creation, einsum, grids, information, joining, mathematics, picking, places, products,
-    reductions, searching, shapes, sorting,
+    calculus, counting, creation, einsum, grids, histograms, information, joining, mathematics, picking, places,
+    products, reductions, searching, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -77,7 +78,7 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition frexp gcd histogram2d histogramdd i0
+        argpartition frexp gcd i0
         intersect1d lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
         quantile roots setdiff1d setxor1d sort_complex union1d unique unique_all unique_counts unique_inverse
         unique_values

@@ -56,6 +56,17 @@ np.histogram(f1, 3, density=True)[0]
 np.histogram(i1, 3)[1]
 np.histogram(i1, 4, weights=f1)[0]
 np.histogram(i1, 4, weights=i1)[0]
+np.histogram(i1, 'sqrt')[0]
+np.histogram_bin_edges(d1, 'auto')
+np.histogram_bin_edges(d1, 'doane', (-2, 3))
+np.histogram2d(d1, d1[::-1], 4)
+np.histogram2d(f1, i1, [3, 2], [(-1, 2), (-3, 5)], weights=f1)
+np.histogram2d(f1, d1, [-2.0, 0.0, 0.5, 4.0], density=True)
+np.histogram2d(f1, d1, [[-1, 0, 2], 2])
+np.histogramdd(f2, (2, 3, 1, 2))
+np.histogramdd([i1, i1, d1], 2, [None, (-2, 4), None])
+np.histogramdd(n1, 3, [(0, 2)])
+np.histogramdd([1, 2, 4], 3)
 np.histogram_bin_edges(f2)
 np.histogram_bin_edges(i1, 4)
 np.histogram_bin_edges(h1, 5, (-1, 2))
@@ -760,6 +771,8 @@ np.searchsorted([3, 1, 2], 2.5, sorter=[1, 2, 0])
 np.isin(i2, [3, 9])
 np.isin(f2, i2)
 np.isin(i2, i1[:2], invert=True)
+np.interp(d1, [3.5, 0.5, -7, 2.0], [1, 2, 4, 8], period=3)
+np.interp(i2, d1[:4], f1[:4], period=-2.5)
 np.interp(f1, [-1, 0, 2], [10, 20, 0])
 np.interp(0.25, [0, 1], [0, 10])
 np.interp(f2, [-1, 0, 2], [10, 20, 0], left=-5, right=5)

@@ -109,8 +109,6 @@ def test_a_matrix_of_numpys_in_front_is_multiplied(runtime: Counting) -> None:
 DOWNLOADED: list[tuple[Callable[[Any], Any], int]] = [
     (lambda x: np.partition(x, 1), 1),
     (lambda x: np.median(x, axis=1), 1),
-    (lambda x: np.histogram_bin_edges(x, bins="sqrt"), 1),
-    (lambda x: np.histogram(x, bins="sqrt"), 1),
     (np.linalg.norm, 1),
     (np.frexp, 1),
     (lambda x: np.maximum.accumulate(x, axis=1), 1),
