@@ -13,6 +13,7 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     arrays/            the arrays and their functions
     numpy/             NumPy's names for them; import ocl_runtime.numpy as np
     random/            random numbers
+    special/           special functions
     plan/              expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
     codegen/           kernel IR to OpenCL C to programs
     execute/           memory, transfers, launches
@@ -100,7 +101,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"language", "programs", "random", "runtime", "tools"}:
+    if name in {"language", "programs", "random", "runtime", "special", "tools"}:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

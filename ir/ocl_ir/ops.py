@@ -204,6 +204,8 @@ _ROWS = [
     *_unary_float("sin cos asin acos asinh acosh sinh cosh", 4),
     *_unary_float("tan atan atanh tanh", 5),
     *_unary_float("erf", 16, functions.erf, f16=4),
+    *_unary_float("erfc", 16, functions.erfc, f16=4),
+    *_unary_float("tgamma", 16, functions.tgamma, f16=4),
     # comparisons
     _row("eq", "AA->bool", {"any": "{0} == {1}"}, np.equal, commutative=True),
     _row("ne", "AA->bool", {"any": "{0} != {1}"}, np.not_equal, commutative=True),

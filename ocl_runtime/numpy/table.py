@@ -78,12 +78,12 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition frexp gcd i0
+        argpartition frexp gcd
         intersect1d lcm ldexp lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
         quantile roots setdiff1d setxor1d sort_complex union1d unique unique_all unique_counts unique_inverse
         unique_values
     """,
-    _OF_HOST: "kaiser memmap",
+    _OF_HOST: "memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",
     _OBJECTS: "char rec recarray record strings",
     _FUNCTIONS: "apply_along_axis frompyfunc nditer nested_iters vectorize",

@@ -483,6 +483,12 @@ np.r_[0:1:3j, i1]
 np.c_[i1, i1]
 np.c_[f2, f1[:3]]
 np.hanning(7)
+np.kaiser(9, 8.6)
+np.kaiser(1, 2)
+np.kaiser(12, 0)
+np.i0(d2 * 4)
+np.i0(f1)
+np.i0(i1)
 np.hamming(6)
 np.blackman(5)
 np.bartlett(6)
