@@ -101,7 +101,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"language", "programs", "random", "runtime", "special", "tools"}:
+    if name in {"fft", "language", "programs", "random", "runtime", "special", "tools"}:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,8 +7,10 @@ What all of them share:
     bfloat16.py          the dtype that NumPy lacks, and its bits
     types.py             scalar, vector and pointer types
     numpy_functions.py   what operations mean where NumPy has no function for them
+    complex_functions.py the same of complex numbers
     random_functions.py  words of Philox, and normal numbers from words
     program_ops.py       operations that programs define
+    op_rows.py           what is said of an operation
     ops.py               the table of operations
     op_types.py          the types of what they give
     sizes.py             integers that a call binds, and formulas of them

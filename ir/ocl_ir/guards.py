@@ -318,8 +318,10 @@ def _sides(left: Any, right: Any) -> tuple[Size, Size, int, int]:
 
 Number: TypeAlias = bool | int | float | Backed
 """A number that stands in an expression."""
-NUMBERS = (bool, int, float, Backed)
-"""The same for `isinstance`, which takes twice as long for a union."""
+PythonNumber: TypeAlias = Number | complex
+"""The same as programs say it: a complex one is joined from its parts."""
+NUMBERS = (bool, int, float, complex, Backed)
+"""The latter for `isinstance`, which takes twice as long for a union."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,30 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ocl_ir.errors import DTypeError
-from ocl_ir.ops import CLASS_NAMES, CLASSES, OPS, STRUCTURAL, WORK_ITEM, Op
+from ocl_ir.op_rows import CLASS_NAMES, CLASSES, Op
+from ocl_ir.ops import OPS, STRUCTURAL, WORK_ITEM
 from ocl_ir.program_ops import DefinedOp, InlineC
-from ocl_ir.types import BOOL, I32, I64, U32, U64, DType, Type, ValueType, Vector, element, lanes, with_dtype
+from ocl_ir.types import (
+    BOOL,
+    C64,
+    C128,
+    F32,
+    F64,
+    I32,
+    I64,
+    U32,
+    U64,
+    DType,
+    Type,
+    ValueType,
+    Vector,
+    element,
+    lanes,
+    with_dtype,
+)
+
+_COMPLEX = {F32: C64, F64: C128}
+"""The complex type, by that of the parts."""
 
 
 @lru_cache(maxsize=4096)  # asked for every node and every value of kernel IR
@@ -56,7 +77,20 @@ def _elementwise_type(op: Op, args: tuple[ValueType, ...]) -> ValueType:
         raise DTypeError(f"operands of {op.name} differ in lanes: {', '.join(map(str, args))}")
     if not op.takes(element(args[0])):
         raise DTypeError(f"{op.name} takes {' or '.join(sorted(op.only))}, not {args[0]}")
-    return with_dtype(args[0], BOOL) if op.result == "bool" else bound[op.result]
+    match op.result:
+        case "bool":
+            return with_dtype(args[0], BOOL)
+        case "real":
+            return with_dtype(args[0], element(args[0]).component)
+        case "complex":
+            return with_dtype(args[0], _complex_of(element(args[0]), op.name))
+    return bound[op.result]
+
+
+def _complex_of(part: DType, op: str) -> DType:
+    if part not in _COMPLEX:
+        raise DTypeError(f"{op} takes f32 or f64, not {part}", remedy="convert the parts to f32 first")
+    return _COMPLEX[part]
 
 
 def _structural_type(op: str, args: tuple[ValueType, ...], result: Type | None) -> ValueType | None:
@@ -68,7 +102,8 @@ def _structural_type(op: str, args: tuple[ValueType, ...], result: Type | None) 
         case "copy" | "uniform":
             return first
         case "convert" if wanted is not None and lanes(wanted) == lanes(first) and element(wanted).name != "bf16":
-            return wanted
+            loses = element(first).is_complex and not element(wanted).is_complex
+            return None if loses else wanted
         case "bitcast" if wanted is not None:
             same = lanes(wanted) == lanes(first) and element(wanted).bits == element(first).bits
             return wanted if same and "bool" not in {element(wanted).kind, element(first).kind} else None

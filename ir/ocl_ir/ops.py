@@ -2,11 +2,14 @@
 the differential tests derive everything that they know about an operation from its row.
 
 Types are given by letters, one an operand; equal letters are equal types, and all have the same number of lanes:
-`F` float, `I` integer, `S` signed, `U` unsigned, `N` integer or float, `B` bool, `L` bool or integer, `A` any.
+`F` float, `C` complex, `G` float or complex, `I` integer, `S` signed, `U` unsigned, `N` integer or float, `Z` those or
+complex, `B` bool, `L` bool or integer, `A` any. Results are `bool`, the `real` type of the parts of a complex number,
+or the `complex` type of such parts.
 
 Spellings are OpenCL C with `{0}`, `{1}` … for operands, `{T}` for the operands' C type, `{U}` for the unsigned one
 of the same width, `{V}` for the suffix of helper functions on vectors, `{bits}`, `{half}` and `{top}` for the width,
-half of it, and one less. The first key that fits is taken of `KIND/FORM, FORM, KIND, any`, where FORM is `vector`,
+half of it, and one less; `{C}` is the complex type of such parts. The first key that fits is taken of `KIND/FORM, FORM,
+KIND, any`, of a complex type of `KIND/FORM, KIND`, if there is any, where FORM is `vector`,
 `narrow` or `scalar`; `narrow` is a scalar integer of 8 or 16 bits, which C would widen to int. Signed arithmetic goes
 through the unsigned type because it wraps in NumPy and is undefined in C when it overflows.
 """
@@ -14,68 +17,22 @@ through the unsigned type because it wraps in NumPy and is undefined in C when i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from ocl_ir import complex_functions, random_functions
 from ocl_ir import numpy_functions as functions
-from ocl_ir import random_functions
-from ocl_ir.types import DType
-
-CLASSES: dict[str, frozenset[str]] = {
-    "F": frozenset({"float"}),
-    "I": frozenset({"int", "uint"}),
-    "S": frozenset({"int"}),
-    "U": frozenset({"uint"}),
-    "N": frozenset({"int", "uint", "float"}),
-    "B": frozenset({"bool"}),
-    "L": frozenset({"bool", "int", "uint"}),
-    "A": frozenset({"bool", "int", "uint", "float"}),
-}
-CLASS_NAMES = {
-    "F": "floating point", "I": "integer", "S": "signed integer", "U": "unsigned integer", "N": "numeric", "B": "bool",
-    "L": "bool or integer", "A": "any scalar or vector",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Op:
-    """One row. `ulp` bounds the error against the exact result, by dtype name, in units in the last place.
-
-    Bounds are those of the OpenCL C specification (table "Relative error as ULPs", full profile; section 9.5 of the
-    extension specification for half). `reference` is the operation on NumPy arrays of the operands' dtype.
-    """
-
-    name: str
-    operands: str
-    result: str
-    spelling: Mapping[str, str]
-    reference: Callable[..., Any]
-    ulp: Mapping[str, float] = field(default_factory=dict)
-    commutative: bool = False
-    several_statements: bool = False
-    """Lowered to more than one statement: it may still read an operand after it first wrote its result."""
-    helper: str = ""
-    """The function of templates/helpers that the spelling calls."""
-    constant_shift: Mapping[str, str] = field(default_factory=dict)
-    """Spellings where the second operand is a literal below the width."""
-    only: frozenset[str] = frozenset()
-    """The dtypes of operands, by name, where these are fewer than the letters say."""
-
-    @property
-    def arity(self) -> int:
-        """Number of operands."""
-        return len(self.operands)
-
-    def takes(self, dtype: DType) -> bool:
-        """Whether operands of the kind that it wants may have this dtype."""
-        return not self.only or dtype.name in self.only
+from ocl_ir.op_rows import Op
 
 
 def _float(bounds: float, f16: float = 2.0) -> dict[str, float]:
     return {"f16": f16, "f32": bounds, "f64": bounds}
+
+
+def _normwise(bound: float) -> dict[str, float]:
+    return {"c64": bound, "c128": bound}
 
 
 def _call(name: str) -> dict[str, str]:
@@ -84,6 +41,11 @@ def _call(name: str) -> dict[str, str]:
 
 def _call2(name: str) -> dict[str, str]:
     return {"any": f"{name}({{0}}, {{1}})"}
+
+
+def _complex_call(name: str, arity: int = 1) -> dict[str, str]:
+    """The spelling of a function of templates/helpers/complex.cl.mako and its family."""
+    return {"complex": f"complex_{name}_{{T}}({', '.join(f'{{{number}}}' for number in range(arity))})"}
 
 
 def _wrapping(sign: str) -> dict[str, str]:
@@ -112,7 +74,7 @@ def _quietly(function: Callable[..., Any]) -> Callable[..., Any]:
     return reference
 
 
-EXACT = {"f16": 0.0, "f32": 0.0, "f64": 0.0}
+EXACT = {"f16": 0.0, "f32": 0.0, "f64": 0.0, "c64": 0.0, "c128": 0.0}
 _MIN = {
     "float/vector": "select({1}, {0}, ({0} < {1}) | isnan({0}))",
     "float": "{0} < {1} || isnan({0}) ? {0} : {1}",
@@ -132,14 +94,47 @@ def _unary_float(names: str, bound: float, reference: Callable[..., Any] | None 
     ]
 
 
+def _unary_inexact(names: str, bound: float, complex_bound: float) -> list[Op]:
+    """Functions of floats and complex numbers."""
+    return [
+        _row(
+            name,
+            "G->G",
+            _call(name) | _complex_call(name),
+            _OF_BOTH.get(name) or getattr(np, _NUMPY_NAME.get(name, name)),
+            ulp=_float(bound) | _normwise(complex_bound),
+        )
+        for name in names.split()
+    ]
+
+
+_OF_BOTH = {
+    name: complex_functions.by_kind(getattr(np, name), getattr(complex_functions, name))
+    for name in ("expm1", "log1p", "log2", "log10")
+}
+
+
 _NUMPY_NAME = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
 
 _ROWS = [
     # arithmetic
-    _row("add", "NN->N", _wrapping("+"), np.add, ulp=EXACT, commutative=True),
-    _row("sub", "NN->N", _wrapping("-"), np.subtract, ulp=EXACT),
-    _row("mul", "NN->N", _wrapping("*"), np.multiply, ulp=EXACT, commutative=True),
-    _row("div", "FF->F", {"any": "{0} / {1}"}, np.divide, ulp={"f16": 1.0, "f32": 2.5, "f64": 0.0}),
+    _row("add", "ZZ->Z", _wrapping("+"), np.add, ulp=EXACT, commutative=True),
+    _row("sub", "ZZ->Z", _wrapping("-"), np.subtract, ulp=EXACT),
+    _row(
+        "mul",
+        "ZZ->Z",
+        _wrapping("*") | _complex_call("mul", 2),
+        complex_functions.by_kind(np.multiply, complex_functions.multiply),
+        ulp=EXACT,
+        commutative=True,
+    ),
+    _row(
+        "div",
+        "GG->G",
+        {"any": "{0} / {1}"} | _complex_call("div", 2),
+        complex_functions.by_kind(np.divide, complex_functions.divide),
+        ulp={"f16": 1.0, "f32": 2.5, "f64": 0.0} | _normwise(12),
+    ),
     _row("floordiv", "NN->N", {}, np.floor_divide, ulp=EXACT, several_statements=True),
     _row("rem", "NN->N", {}, np.remainder, ulp=EXACT, several_statements=True),
     _row(
@@ -149,10 +144,16 @@ _ROWS = [
     _row("sdiv", "SS->S", {"narrow": "({T})({0} / {1})", "any": "{0} / {1}"}, functions.truncated_quotient),
     _row("srem", "SS->S", {"narrow": "({T})({0} % {1})", "any": "{0} % {1}"}, functions.divide_checked(np.fmod)),
     _row("fmod", "FF->F", _call2("fmod"), np.fmod, ulp=EXACT),
-    _row("fma", "FFF->F", {"any": "fma({0}, {1}, {2})"}, functions.fma, ulp={"f16": 1.0, "f32": 1.0, "f64": 1.0}),
+    _row(
+        "fma",
+        "GGG->G",
+        {"any": "fma({0}, {1}, {2})"} | _complex_call("fma", 3),
+        complex_functions.by_kind(functions.fma, complex_functions.fma),
+        ulp=_float(1, 1) | _normwise(2),
+    ),
     _row(
         "neg",
-        "N->N",
+        "Z->Z",
         {"int/vector": "as_{T}(-as_{U}({0}))", "narrow": "({T})(-{0})", "int": "({T})(-({U}){0})", "any": "-{0}"},
         np.negative,
         ulp=EXACT,
@@ -166,15 +167,16 @@ _ROWS = [
     ),
     _row(
         "sign",
-        "N->N",
+        "Z->Z",
         {
             "float/vector": "select(convert_{T}(({0} < ({T})(0)) - ({0} > ({T})(0))), {0}, isnan({0}))",
             "float": "isnan({0}) ? {0} : ({T})(({0} > 0) - ({0} < 0))",
             "vector": "as_{T}(({0} < ({T})(0)) - ({0} > ({T})(0)))",
             "any": "({T})(({0} > 0) - ({0} < 0))",
-        },
-        np.sign,
-        ulp=EXACT,
+        }
+        | _complex_call("sign"),
+        complex_functions.by_kind(np.sign, complex_functions.sign),
+        ulp=EXACT | _normwise(8),
     ),
     _row("minimum", "NN->N", _MIN, functions.minimum, ulp=EXACT),  # not commutative: of 0.0 and -0.0, the second
     _row(
@@ -184,7 +186,7 @@ _ROWS = [
         functions.maximum,
         ulp=EXACT,
     ),
-    _row("pow", "FF->F", _call2("pow"), np.power, ulp=_float(16, 4)),
+    _row("pow", "GG->G", _call2("pow") | _complex_call("pow", 2), np.power, ulp=_float(16, 4) | _normwise(64)),
     _row("ipow", "II->I", {"any": "integer_power_{T}({0}, {1})"}, functions.power, helper="integer_power"),
     _row("hypot", "FF->F", _call2("hypot"), np.hypot, ulp=_float(4)),
     _row("atan2", "FF->F", _call2("atan2"), np.arctan2, ulp=_float(6)),
@@ -193,22 +195,55 @@ _ROWS = [
     # rounding to integers
     *(
         _row(name, "F->F", _call(c), getattr(np, name), ulp=EXACT)
-        for name, c in (("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"), ("rint", "rint"))
+        for name, c in (("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"))
     ),
+    _row("rint", "G->G", _call("rint"), np.rint, ulp=EXACT),
     # exponentials, logarithms, roots
-    *_unary_float("exp exp2 expm1 log log2 log10", 3),
-    *_unary_float("log1p cbrt", 2),
-    _row("sqrt", "F->F", _call("sqrt"), np.sqrt, ulp={"f16": 1.0, "f32": 3.0, "f64": 0.0}),
+    *_unary_inexact("exp expm1 log log2 log10", 3, 8),
+    *_unary_float("exp2", 3),
+    *_unary_inexact("log1p", 2, 8),
+    *_unary_float("cbrt", 2),
+    _row(
+        "sqrt",
+        "G->G",
+        _call("sqrt") | _complex_call("sqrt"),
+        np.sqrt,
+        ulp={"f16": 1.0, "f32": 3.0, "f64": 0.0} | _normwise(8),
+    ),
     _row("rsqrt", "F->F", _call("rsqrt"), functions.rsqrt, ulp=_float(2, 1)),
     # trigonometric and hyperbolic
-    *_unary_float("sin cos asin acos asinh acosh sinh cosh", 4),
-    *_unary_float("tan atan atanh tanh", 5),
+    *_unary_inexact("sin cos asin acos asinh acosh sinh cosh", 4, 16),
+    *_unary_inexact("tan atan atanh tanh", 5, 16),
     *_unary_float("erf", 16, functions.erf, f16=4),
     *_unary_float("erfc", 16, functions.erfc, f16=4),
     *_unary_float("tgamma", 16, functions.tgamma, f16=4),
+    # complex numbers and their parts
+    _row(
+        "complex",
+        "FF->complex",
+        {"vector": "complex_of_{T}({0}, {1})", "any": "({C})({0}, {1})"},
+        complex_functions.of_parts,
+        ulp=EXACT,
+    ),
+    _row("real", "C->real", {"complex/vector": "{0}.even", "complex": "{0}.x"}, np.real, ulp=EXACT),
+    _row("imag", "C->real", {"complex/vector": "{0}.odd", "complex": "{0}.y"}, np.imag, ulp=EXACT),
+    _row("conj", "C->C", _complex_call("conj"), np.conj, ulp=EXACT),
+    _row("magnitude", "C->real", _complex_call("magnitude"), np.abs, ulp=_normwise(4)),
     # comparisons
-    _row("eq", "AA->bool", {"any": "{0} == {1}"}, np.equal, commutative=True),
-    _row("ne", "AA->bool", {"any": "{0} != {1}"}, np.not_equal, commutative=True),
+    _row(
+        "eq",
+        "AA->bool",
+        {"complex/vector": "complex_eq_{T}({0}, {1})", "complex": "all({0} == {1})", "any": "{0} == {1}"},
+        np.equal,
+        commutative=True,
+    ),
+    _row(
+        "ne",
+        "AA->bool",
+        {"complex/vector": "complex_ne_{T}({0}, {1})", "complex": "any({0} != {1})", "any": "{0} != {1}"},
+        np.not_equal,
+        commutative=True,
+    ),
     _row("lt", "NN->bool", {"any": "{0} < {1}"}, np.less),
     _row("le", "NN->bool", {"any": "{0} <= {1}"}, np.less_equal),
     _row("gt", "NN->bool", {"any": "{0} > {1}"}, np.greater),
@@ -298,7 +333,12 @@ _ROWS = [
     _row(
         "select",
         "BAA->A",
-        {"vector": "select({2}, {1}, {0})", "narrow": "({T})({0} ? {1} : {2})", "any": "{0} ? {1} : {2}"},
+        {
+            "complex/vector": "complex_select_{T}({0}, {1}, {2})",
+            "vector": "select({2}, {1}, {0})",
+            "narrow": "({T})({0} ? {1} : {2})",
+            "any": "{0} ? {1} : {2}",
+        },
         np.where,
         ulp=EXACT,
     ),

@@ -1,5 +1,8 @@
 """Types of values in kernel IR: scalars, vectors of 2–16 lanes, and pointers into an address space.
 
+A complex scalar is two components of a float type, as in C and NumPy; vectors have it in at most 8 lanes, since OpenCL
+C spells it as a vector of two.
+
 A scalar type is one of the `DType` constants below. `BF16` is storage only: it can be loaded from and stored to memory,
 where it converts to and from `F32`, and never computed with. `F16` is the same on devices without `cl_khr_fp16`.
 """
@@ -16,16 +19,18 @@ import numpy as np
 from ocl_ir.bfloat16 import BFloat16, bfloat16, bits_of, floats_of, is_bfloat16
 from ocl_ir.errors import DTypeError
 
-Kind = Literal["bool", "int", "uint", "float"]
+Kind = Literal["bool", "int", "uint", "float", "complex"]
 Space = Literal["global", "constant", "local", "private"]
 
 _NUMPY = {
     "bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
-    "f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8",
+    "f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8", "c64": "c8", "c128": "c16",
 }  # fmt: skip
 
 LANES = (2, 3, 4, 8, 16)
 """Vector widths of OpenCL C 1.2."""
+COMPLEX_LANES = (2, 4, 8)
+"""Those of complex numbers, which have half as many lanes as their spelling."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,12 +66,28 @@ class DType:
         return self.kind == "float"
 
     @property
+    def is_complex(self) -> bool:
+        """Whether it is a complex type."""
+        return self.kind == "complex"
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether it is a floating-point or a complex type."""
+        return self.kind in {"float", "complex"}
+
+    @property
+    def component(self) -> DType:
+        """The type of the real and the imaginary part; of all but complex types, the type itself."""
+        return DTYPES[f"f{self.bits // 2}"] if self.kind == "complex" else self
+
+    @property
     def is_integer(self) -> bool:
         """Whether it is a signed or unsigned integer type (bool is not)."""
         return self.kind in {"int", "uint"}
 
     def value(self, number: object) -> Any:
-        """A number as an element has it, converted as NumPy converts arrays: a Python bool, int or float."""
+        """A number as an element has it, converted as NumPy converts arrays: a Python bool, int, float or
+        complex."""
         if self.name == "bf16":
             return floats_of(bits_of(number)).item()
         return np.asarray(number).astype(self.numpy).item()
@@ -83,8 +104,11 @@ I8, I16, I32, I64 = (DType(f"i{bits}", "int", bits) for bits in (8, 16, 32, 64))
 U8, U16, U32, U64 = (DType(f"u{bits}", "uint", bits) for bits in (8, 16, 32, 64))
 F16, F32, F64 = (DType(f"f{bits}", "float", bits) for bits in (16, 32, 64))
 BF16 = DType("bf16", "float", 16)
+C64, C128 = (DType(f"c{bits}", "complex", bits) for bits in (64, 128))
 
-DTYPES: dict[str, DType] = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)}
+DTYPES: dict[str, DType] = {
+    t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, C64, C128)
+}
 
 
 def _named(name: str) -> DType:
@@ -103,6 +127,11 @@ class Vector:
             raise DTypeError(
                 f"a vector of {self.lanes} lanes does not exist",
                 remedy=f"use one of {', '.join(map(str, LANES))} lanes",
+            )
+        if self.dtype.is_complex and self.lanes not in COMPLEX_LANES:
+            raise DTypeError(
+                f"a vector of {self.lanes} complex lanes does not exist",
+                remedy=f"use one of {', '.join(map(str, COMPLEX_LANES))} lanes",
             )
 
     def __str__(self) -> str:
@@ -175,7 +204,7 @@ def is_dtype(value: object) -> bool:
 def from_numpy(dtype: object) -> DType:
     """The scalar type of a NumPy dtype (or anything `numpy.dtype` takes), or of what names bfloat16.
 
-    Raises `DTypeError` for complex, structured, object, datetime, string and non-native byte-order dtypes.
+    Raises `DTypeError` for structured, object, datetime, string and non-native byte-order dtypes.
     """
     if not isinstance(dtype, np.dtype) and is_bfloat16(dtype):
         return BF16
@@ -191,7 +220,7 @@ def from_numpy(dtype: object) -> DType:
     if type_ is None:
         raise DTypeError(
             f"dtype {numpy_dtype} has no counterpart on a device",
-            remedy="use bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32 or float64",
+            remedy="use bool, int8 to int64, uint8 to uint64, bfloat16, float16 to float64, complex64 or complex128",
         )
     return type_
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import DTYPES
 from ocl_runtime.arrays.core import compute_together
 from ocl_runtime.arrays.current_runtime import current_executor
@@ -26,6 +27,7 @@ from ocl_runtime.arrays.numpy_calls import NumpyCalls
 from ocl_runtime.arrays.operands import ArrayLike, node_of, operands_of, uploaded
 from ocl_runtime.arrays.operations import binary, operation, unary
 from ocl_runtime.arrays.reals import base_executor, with_real
+from ocl_runtime.errors import DTypeError
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -56,6 +58,18 @@ def array_of(what: str, x: object) -> Array:
         return x
     executor = current_executor()
     return Array(node_of(what, x, executor), executor)
+
+
+def ordered_array_of(what: str, value: ArrayLike) -> Array:
+    """The operand of a function that compares elements. Raises `DTypeError` for complex numbers."""
+    x = array_of(what, value)
+    if x._dtype.is_complex:
+        raise DTypeError(
+            f"{what} of {x.dtype}, which has no order",
+            place=calling_line(),
+            remedy="take what is to be compared: real(x) or abs(x)",
+        )
+    return x
 
 
 def arrays_of(what: str, *values: object) -> list[Array]:

@@ -13,6 +13,7 @@ from ocl_ir.guards import NUMBERS
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BF16, BOOL, I64, DType
 from ocl_runtime.arrays.dlpack import from_capsule
+from ocl_runtime.arrays.meaning.dtypes import complex_of
 from ocl_runtime.errors import DTypeError, NumberRangeError, ShapeError
 
 _TYPES = (*NUMBERS, np.generic, np.ndarray, list, tuple, range)
@@ -43,7 +44,7 @@ def refused(what: str, value: object) -> DTypeError:
     return DTypeError(
         f"{what} does not take an operand of type {type(value).__name__}",
         place=calling_line(),
-        remedy="use arrays, real numbers, lists of them, and NumPy arrays",
+        remedy="use arrays, numbers, lists of them, and NumPy arrays",
     )
 
 
@@ -59,11 +60,12 @@ def host_values(value: object, default_real: DType, dtype: DType | None = None) 
     if not is_array_like(value):
         raise refused("asarray", value)
     host = _host(value)
-    if host.dtype.kind in "biufO" and _is_python(value):
-        if dtype is None and host.dtype.kind in "fO":
-            dtype = default_real if host.dtype.kind == "f" else I64
+    if host.dtype.kind in "biufcO" and _is_python(value):
+        if dtype is None and host.dtype.kind in "fcO":
+            dtype = I64 if host.dtype.kind == "O" else default_real
+            dtype = complex_of(dtype) if host.dtype.kind == "c" else dtype
         return host if dtype is None else _held(host, dtype)
-    if dtype is not None and (host.dtype.kind in "biuf" or is_bfloat16(host.dtype)):
+    if dtype is not None and (host.dtype.kind in "biufc" or is_bfloat16(host.dtype)):
         return converted(host, dtype)
     return host
 
@@ -74,6 +76,12 @@ def converted(host: NDArray[Any], dtype: DType) -> NDArray[Any]:
         return held(host)
     if is_bfloat16(host.dtype):
         host = floats_of(host.view(np.uint16))
+    if host.dtype.kind == "c" and not dtype.is_complex:
+        raise DTypeError(
+            f"{host.dtype} as {dtype.public} would lose the imaginary part",
+            place=calling_line(),
+            remedy="take the part that is meant first: x.real, x.imag or abs(x)",
+        )
     with np.errstate(all="ignore"):
         return host.astype(dtype.numpy, copy=False)
 
@@ -82,7 +90,9 @@ def _held(host: NDArray[Any], dtype: DType) -> NDArray[Any]:
     """Python's numbers as `dtype`; floats round to it, and to infinity, as numbers beside arrays do. Raises
     `NumberRangeError` for one that it cannot hold."""
     numbers = host.ravel().tolist()
-    if dtype.is_float:
+    if host.dtype.kind == "c":
+        return converted(host, dtype)
+    if dtype.is_inexact:
         lost = [number for number in numbers if isinstance(number, int) and _overflows(number)]
         holds = "no integer of that size"
     else:
@@ -129,4 +139,4 @@ def _is_python(value: object) -> bool:
     """Whether an object is made of Python's own lists and numbers, which are weak."""
     if isinstance(value, list | tuple | range):
         return all(_is_python(part) for part in value)
-    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+    return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)

@@ -132,12 +132,13 @@ class Methods(Operators, Display):
 
     @property
     def real(self) -> Self:
-        """The real part: the array itself."""
-        return self
+        """The real part: of real numbers the array itself. A new array, unlike NumPy's view: writing to it does not
+        change this one."""
+        return self._call("real") if self._dtype.is_complex else self
 
     @property
     def imag(self) -> Self:
-        """The imaginary part of real numbers: zeros."""
+        """The imaginary part: of real numbers zeros."""
         return self._call("imag")
 
     def conj(self) -> Self:
@@ -207,11 +208,11 @@ class Methods(Operators, Display):
         `ocl_runtime.sort`. Raises as `x[...] = value` does."""
         self[...] = self._call("sort", axis=axis)
 
-    def fill(self, value: bool | float) -> None:
+    def fill(self, value: bool | complex) -> None:
         """Writes a number everywhere. Raises as `x[...] = value` does."""
         self[...] = value
 
-    def item(self, *index: Any) -> bool | int | float:
+    def item(self, *index: Any) -> bool | int | float | complex:
         """One element as a Python number: that at one integer, which counts in row-major order, or at one for each
         axis; without, the only one. Waits for it. Raises `ShapeError` for several, `IndexingError` for an index out of
         bounds."""

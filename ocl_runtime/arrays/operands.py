@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.nodes import AnyNode
-from ocl_ir.guards import NUMBERS, Number
+from ocl_ir.guards import NUMBERS, PythonNumber
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import F64
@@ -23,7 +23,7 @@ from ocl_runtime.arrays.meaning.semantics import Operand
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
-ArrayLike: TypeAlias = ArrayCore | Number | np.generic | NDArray[Any] | Sequence[Any]
+ArrayLike: TypeAlias = ArrayCore | PythonNumber | np.generic | NDArray[Any] | Sequence[Any]
 """An array, a number, or what `asarray` makes an array of. Python's numbers take the dtype of the array beside them,
 NumPy's have their own."""
 
@@ -51,8 +51,8 @@ def _operand(what: str, value: object, executor: Executor) -> Operand:
         return value
     if isinstance(value, np.generic):
         dtype = to_dtype(value.dtype)
-        if dtype == F64 and not executor.target.fp64:
-            return float(value)
+        if dtype.component is F64 and not executor.target.fp64:
+            return complex(value) if dtype.is_complex else float(value)
         return graph.scalar(value.item(), require(dtype, executor.target))
     if not is_array_like(value):
         raise refused(what, value)
@@ -79,7 +79,7 @@ def written_operand(value: object, like: ArrayCore, where: Where) -> Operand:
     if isinstance(value, (ArrayCore, *NUMBERS, np.generic)) or not is_array_like(value):
         return operands_of("writing", (like, value))[0][1]
     host = host_values(value, executor.default_real)
-    if host.dtype == np.float64 and not executor.target.fp64:
+    if host.dtype in {np.dtype(np.float64), np.dtype(np.complex128)} and not executor.target.fp64:
         host = converted(host, like._dtype)
     return uploaded(host, executor)
 

@@ -55,7 +55,7 @@ class _Recipes(dict[tuple[str, DType, "Kind", "Kind"], "_Recipe | None"]):
         answers = len(arrays) < len(kinds) and TABLE[name].rule == "compare" and dtype.is_integer
         recipe = None
         if op is not None and not answers:
-            recipe = _Recipe(op, graph.array_dtype(op, (dtype,) * len(kinds)), dtype, common == F64)
+            recipe = _Recipe(op, graph.array_dtype(op, (dtype,) * len(kinds)), dtype, common.component is F64)
         self[key] = recipe
         return recipe
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, cast
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node
-from ocl_ir.guards import Number
+from ocl_ir.guards import PythonNumber
 from ocl_ir.source_line import Line, caller, calling_line
 from ocl_runtime.arrays.core import ArrayCore, compute_together
 from ocl_runtime.arrays.meaning.products import matmul
@@ -96,7 +96,7 @@ class Operators(ArrayCore):
             line = caller(3)
             return type(self)(matmul(left._node_at(line), right._node_at(line), executor, line), executor)
         operands, executor = operands_of("matmul", (left, right))
-        if any(isinstance(operand, Number) for operand in operands):
+        if any(isinstance(operand, PythonNumber) for operand in operands):
             raise DTypeError("matmul with a number", place=calling_line(), remedy="use multiply, or x * 2")
         return type(self)(matmul(operands[0], operands[1], executor, caller()), executor)  # type: ignore[arg-type]
 

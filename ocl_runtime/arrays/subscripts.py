@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node, Step
 from ocl_ir.graph.nodes import AnyNode
-from ocl_ir.guards import Number
+from ocl_ir.guards import PythonNumber
 from ocl_ir.indices import Shape, parse_index
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import caller, calling_line
@@ -105,7 +105,7 @@ class Subscripts(ArrayCore):
         if len(parts) == 1 and _is_mask(parts[0]):
             mask, shape = self._mask_node(parts[0]), self.shape
             check(mask, shape, 0)
-            if not isinstance(operand, Number):
+            if not isinstance(operand, PythonNumber):
                 rest = shape[len(mask.shape) :]
                 if len(operand.shape) == len(rest) + 1 and operand.shape[0] != 1:
                     if isinstance(parts[0], np.ndarray):

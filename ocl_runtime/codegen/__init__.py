@@ -6,6 +6,7 @@ accesses.py     elements of memory and values of other work-items as OpenCL C ex
 expressions.py  operations as OpenCL C expressions
 statements.py   a kernel as a tree of C statements, every text decided
 templates.py    the only module that touches Mako
+helpers.py      helper functions: their types, and which come first
 source.py       a kernel as OpenCL C source, with the way back from each line
 combine.py      the sources of several kernels as one program
 compile.py      kernel IR to source, with every stage kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ocl_ir.kernel.alignment import is_aligned
 from ocl_ir.kernel.grammar import Const, Load, Operand, Shuffle, Store, Value
 from ocl_ir.kernel.locals import Locals
-from ocl_ir.types import BOOL, F32, U16, Pointer, Type, Vector, element, lanes
+from ocl_ir.types import BOOL, F32, U16, DType, Pointer, Type, Vector, element, lanes
 from ocl_runtime.codegen.precedence import BINARY, Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
 
@@ -43,7 +43,7 @@ class Accesses:
         elif macro := self.aligned_macro("LOAD", load, count):
             loaded = Text(f"{macro}({memory_type(pointer.dtype, count)}, {self.address(load.pointer, load.index)})")
         else:
-            loaded = Text(f"vload{count}(0, {self.address(load.pointer, load.index)})")
+            loaded = Text(f"vload{self.parts(pointer.dtype, count)}(0, {self.address_of_parts(load)})")
         if pointer.dtype.name == "bf16":
             wide = f"(uint){loaded.text}" if count == 1 else f"convert_uint{count}({loaded.text})"
             return Text(f"as_float{'' if count == 1 else count}({wide} << 16)")
@@ -90,6 +90,20 @@ class Accesses:
         if isinstance(index, Const) and index.value == 0:
             return name
         return f"{name} + {self.operand(index, bare=True).within(BINARY['+'] + 1)}"
+
+    @staticmethod
+    def parts(dtype: DType, count: int) -> int:
+        """Lanes of the vector in OpenCL C that has so many elements."""
+        return 2 * count if dtype.is_complex else count
+
+    def address_of_parts(self, access: Load | Store) -> str:
+        """Where the lanes of a vector in OpenCL C are: complex numbers are parts there."""
+        address, pointer = self.address(access.pointer, access.index), access.pointer.type
+        assert isinstance(pointer, Pointer)
+        if not pointer.dtype.is_complex:
+            return address
+        constant = " const" if isinstance(access, Load) else ""
+        return f"(__{pointer.space}{constant} {memory_type(pointer.dtype.component)} *)({address})"
 
     # ------------------------------------------------------------------ other work-items
 

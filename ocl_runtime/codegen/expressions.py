@@ -10,9 +10,10 @@ from functools import cached_property
 
 from ocl_ir.kernel.grammar import Const, Let, Load, Operand, Value, walk
 from ocl_ir.kernel.intervals import Intervals
-from ocl_ir.ops import OPS, WORK_ITEM, Op
+from ocl_ir.op_rows import Op
+from ocl_ir.ops import OPS, WORK_ITEM
 from ocl_ir.program_ops import ExactOp, InlineC
-from ocl_ir.types import BOOL, F32, F64, DType, Pointer, ValueType, Vector, element, lanes
+from ocl_ir.types import BOOL, F32, F64, DType, Pointer, ValueType, Vector, element, lanes, with_dtype
 from ocl_runtime.codegen.accesses import Accesses
 from ocl_runtime.codegen.precedence import (
     ANYTHING,
@@ -101,19 +102,20 @@ class Expressions(Accesses):
             # What is shifted does: in C, it gives the result its type by itself.
             beside = (other for at, other in enumerate(args) if at != position and same[at] == same[position])
             bare = infix and any(not isinstance(other, Const) for other in beside)
+            bare = bare and not element(source).is_complex
             if row.constant_shift:
                 bare = shift and position == 1
             text = self.operand(self._scalar_of(operand, args) if infix else operand, bare=bare)
             if bool_bits(operand.type):
-                wanted = element(source).bits if element(source) != BOOL else 8
+                wanted = element(source).component.bits if element(source) != BOOL else 8
                 text = Text(self._as_mask(text, wanted, source), text.binds, wanted)
             if position == 1 and spelling == "{0} + {1}" and self._grows(operand):
                 text = Text(text.text)
             texts.append(text)
-        width = element(source).bits
+        width = element(source).component.bits
         words = {
             "T": value_type(source), "U": unsigned_type(source), "V": f"_{lanes(source)}" if lanes(source) > 1 else "",
-            "bits": width, "half": width // 2, "top": width - 1,
+            "C": value_type(type_), "bits": width, "half": width // 2, "top": width - 1,
         }  # fmt: skip
         alone = 0 if row.constant_shift else None
         spelled = "".join(
@@ -122,7 +124,7 @@ class Expressions(Accesses):
         )
         for word, value in words.items():
             spelled = spelled.replace(f"{{{word}}}", str(value))
-        mask = element(source).bits if row.result == "bool" and lanes(type_) > 1 else bool_bits(type_)
+        mask = width if row.result == "bool" and lanes(type_) > 1 else bool_bits(type_)
         return Text(spelled, form.binds, mask, form.inner_binds)
 
     def _scalar_of(self, operand: Operand, args: tuple[Operand, ...]) -> Operand:
@@ -134,7 +136,8 @@ class Expressions(Accesses):
 
         made = splat(operand)
         vectors = [arg for arg in args if not isinstance(arg, Const) and splat(arg) is None]
-        return made.args[0] if made is not None and vectors and element(operand.type) != BOOL else operand
+        widened = element(operand.type) != BOOL and not element(operand.type).is_complex
+        return made.args[0] if made is not None and vectors and widened else operand
 
     def _spelling(self, row: Op, let: Let, source: ValueType) -> str:
         if row.name in _WRAPPING and self._is_plain(let):
@@ -163,11 +166,22 @@ class Expressions(Accesses):
         if row.helper:
             self.helpers[row.helper, source] = None
         dtype, vector, last = element(source), lanes(source) > 1, let.args[-1]
+        if dtype.is_complex or row.result == "complex":
+            return self._complex_spelling(row, source)
         shifts = isinstance(last, Const) and row.constant_shift and 0 <= last.value < dtype.bits
         spellings = row.constant_shift if shifts else row.spelling
         form = "vector" if vector else "narrow" if dtype.is_integer and dtype.bits < 32 else "scalar"
         keys = (f"{dtype.kind}/{form}", form, dtype.kind, "any")
         return spellings[next(key for key in keys if key in spellings)]
+
+    def _complex_spelling(self, row: Op, source: ValueType) -> str:
+        """How an operation of complex numbers is spelled, or one that joins parts."""
+        form = "vector" if lanes(source) > 1 else "scalar"
+        keys = (f"complex/{form}", "complex", "any") if element(source).is_complex else (form, "any")
+        spelling = row.spelling[next(key for key in keys if key in row.spelling)]
+        if spelling.startswith("complex_"):
+            self.helpers[spelling.partition("_{T}")[0], source] = None
+        return spelling
 
     @cached_property
     def _calls_functions(self) -> bool:
@@ -217,15 +231,21 @@ class Expressions(Accesses):
             case "extract":
                 lane = let.args[1]
                 assert isinstance(lane, Const)
+                if element(source).is_complex:
+                    return Text(f"{text.within(PRIMARY)}.s{2 * int(lane.value):x}{2 * int(lane.value) + 1:x}")
                 component = f"{text.within(PRIMARY)}.s{int(lane.value):x}"
                 return Text(f"{component} != 0", BINARY["!="]) if element(source) == BOOL else Text(component)
         joined = [self.operand(arg, bare=True) for arg in let.args]  # vector and splat
+        if let.op == "splat" and element(type_).is_complex:
+            joined *= lanes(type_)
         sign = "-" if element(type_) == BOOL else ""
         listed = ", ".join(f"{sign}{part.within(UNARY if sign else ANYTHING)}" for part in joined)
         return Text(f"({value_type(type_)})({listed})", UNARY, bool_bits(type_))
 
     def _convert(self, text: Text, source: ValueType, target: ValueType) -> Text:
         vector = isinstance(target, Vector)
+        if element(target).is_complex:
+            return self._to_complex(text, source, target)
         if element(target) == BOOL and element(source) != BOOL:
             zero = f"({value_type(source)})(0)" if vector else "0"
             mask = element(source).bits if vector else 0
@@ -235,6 +255,17 @@ class Expressions(Accesses):
         # The lanes of a bool vector are 0 and -1.
         plain = f"-{text.within(UNARY + 1)}" if element(source) == BOOL else text.text
         return Text(f"convert_{value_type(target)}({plain})", PRIMARY, bool_bits(target))
+
+    def _to_complex(self, text: Text, source: ValueType, target: ValueType) -> Text:
+        """A complex number of other parts, or one that has a number as its real part."""
+        if element(source).is_complex:
+            return Text(f"convert_{value_type(target)}({text.text})")
+        parts = with_dtype(target, element(target).component)
+        real = self._convert(text, source, parts) if source != parts else text
+        if lanes(target) == 1:
+            return Text(f"({value_type(target)})({real.text}, 0)", UNARY)
+        self.helpers["complex_of", parts] = None
+        return Text(f"complex_of_{value_type(parts)}({real.text}, ({value_type(parts)})(0))")
 
 
 def _complemented(row: Op, let: Let) -> Operand | None:

@@ -119,6 +119,8 @@ def _right(after: str) -> int:
     stripped = after.lstrip()
     if not stripped or stripped[0] in ",)":
         return ANYTHING
+    if stripped[0] == ".":
+        return PRIMARY
     operator = stripped.split()[0]
     return CLEARER.get(operator, BINARY[operator] + (1 if operator == "?" else 0))
 

@@ -32,10 +32,11 @@ from ocl_ir.kernel.printer import statement_text
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.late import Late
 from ocl_ir.passes.rewrite import written_pointers
-from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Type, Vector, element, lanes, size_of
+from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Vector, element, size_of
 from ocl_runtime.codegen.combine import Part
 from ocl_runtime.codegen.expressions import Expressions
-from ocl_runtime.codegen.spelling import Dialect, at_offset, memory_type, unsigned_type, value_type
+from ocl_runtime.codegen.helpers import helper_types, in_order
+from ocl_runtime.codegen.spelling import Dialect, at_offset, memory_type, value_type
 from ocl_runtime.codegen.statements import Node, Statements
 from ocl_runtime.codegen.templates import render, render_helper
 
@@ -54,19 +55,6 @@ _MACROS = {
     "LOAD_LOCAL": "LOAD_LOCAL(type, p) (*(__local const type *)(p))",
     "STORE_LOCAL": "STORE_LOCAL(type, p, value) (*(__local type *)(p) = (value))",
 }
-
-
-@dataclass(frozen=True)
-class HelperTypes:
-    """The C types that a helper function is made for."""
-
-    T: str
-    I: str  # noqa: E741
-    U: str
-    suffix: str
-    lanes: int
-    bits: int
-    space: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +117,7 @@ def generate(kernel: Kernel, strategy: str, dialect: Dialect) -> Source:
         nodes.append(node)
         return f"{_MARK}{len(nodes) - 1}{_MARK}"
 
-    wanted = sorted(expressions.helpers, key=lambda helper: (helper[0], str(helper[1])))
-    helpers = [render_helper(name, _helper_types(type_)) for name, type_ in wanted]
+    helpers = [render_helper(name, helper_types(type_)) for name, type_ in in_order(expressions.helpers)]
     marked = render(
         "kernel.cl.mako",
         note=_comment(kernel.note),
@@ -250,14 +237,6 @@ def _attributes(kernel: Kernel, dialect: Dialect) -> list[str]:
     return attributes
 
 
-def _helper_types(type_: Type) -> HelperTypes:
-    space = type_.space if isinstance(type_, Pointer) else ""
-    type_ = type_.dtype if isinstance(type_, Pointer) else type_
-    unsigned = unsigned_type(type_)
-    suffix = f"_{type_.lanes}" if isinstance(type_, Vector) else ""
-    return HelperTypes(value_type(type_), unsigned[1:], unsigned, suffix, lanes(type_), element(type_).bits, space)
-
-
 def _extensions(kernel: Kernel) -> list[str]:
     """Extensions that the source must switch on. Pointers to half need none, values of half do."""
     needed: set[str] = set()
@@ -273,7 +252,7 @@ def _extensions(kernel: Kernel) -> list[str]:
             needed.add(f"cl_khr_int64_{'extended' if extended else 'base'}_atomics")
     if any(not isinstance(type_, Pointer) and element(type_) == F16 for type_ in types):
         needed.add("cl_khr_fp16")
-    if any(element(type_) == F64 for type_ in types):
+    if any(element(type_).component == F64 for type_ in types):
         needed.add("cl_khr_fp64")
     return sorted(needed)
 

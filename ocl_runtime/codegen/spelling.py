@@ -9,7 +9,7 @@ import numpy as np
 
 from ocl_ir.kernel.grammar import Const
 from ocl_ir.subgroups import Subgroups
-from ocl_ir.types import F32, DType, Type, ValueType, Vector, element, lanes
+from ocl_ir.types import F32, DType, Pointer, Type, ValueType, Vector, element, lanes
 
 _SCALARS = {
     "bool": "bool", "i8": "char", "u8": "uchar", "i16": "short", "u16": "ushort", "i32": "int", "u32": "uint",
@@ -51,6 +51,8 @@ class Dialect:
 def value_type(type_: Type) -> str:
     """The type of a value in a register. The lanes of a bool vector are chars, 0 or -1, as OpenCL's select wants
     them."""
+    if element(type_).is_complex:
+        return memory_type(element(type_), 1 if isinstance(type_, Pointer) else lanes(type_))
     if isinstance(type_, Vector):
         scalar = "char" if type_.dtype.kind == "bool" else _SCALARS[type_.dtype.name]
         return f"{scalar}{type_.lanes}"
@@ -58,7 +60,10 @@ def value_type(type_: Type) -> str:
 
 
 def memory_type(dtype: DType, count: int = 1) -> str:
-    """The type of elements in memory: a bool is one byte, 0 or 1; bfloat16 is its bits."""
+    """The type of elements in memory: a bool is one byte, 0 or 1; bfloat16 is its bits; a complex
+    number its parts."""
+    if dtype.is_complex:
+        return f"{_SCALARS[dtype.component.name]}{2 * count}"
     return f"{_MEMORY[dtype.name]}{count if count > 1 else ''}"
 
 
@@ -71,8 +76,8 @@ def at_offset(space: str, buffer: str, offset: str) -> str:
 
 
 def unsigned_type(type_: ValueType) -> str:
-    """The unsigned integer type of the same width and lanes."""
-    return f"u{_SIGNED[element(type_).bits]}{_suffix(type_)}"
+    """The unsigned integer type of the same width and lanes; of complex numbers, that of their parts."""
+    return f"u{_SIGNED[element(type_).component.bits]}{_suffix(type_)}"
 
 
 def mask_type(bits: int, count: int) -> str:
@@ -91,6 +96,9 @@ def literal(const: Const, *, bare: bool = False) -> str:
     the type.
     """
     dtype = element(const.type)
+    if dtype.is_complex:
+        parts = [_scalar(part, dtype.component, False) for part in (const.value, 0.0)] * lanes(const.type)
+        return f"({value_type(const.type)})({', '.join(parts)})"
     if lanes(const.type) == 1:
         return _scalar(const.value, dtype, bare)
     if dtype.kind == "bool":

@@ -211,7 +211,8 @@ class Statements:
             return Node("assign", stmt, {"name": target, "value": value})
         if macro:
             return Node("call", stmt, {"call": f"{macro}({memory_type(pointer.dtype, count)}, {address}, {value})"})
-        return Node("call", stmt, {"call": f"vstore{count}({value}, 0, {address})"})
+        parts, at = self._x.parts(pointer.dtype, count), self._x.address_of_parts(stmt)
+        return Node("call", stmt, {"call": f"vstore{parts}({value}, 0, {at})"})
 
     def _stored(self, text: Text, type_: ValueType, pointer: Pointer) -> str:
         count = lanes(type_)

@@ -20,7 +20,7 @@ MAKO: str = mako.__version__
 _HERE = Path(__file__).resolve()
 # An installed package carries the templates inside; a checkout has them beside the package.
 _FOLDERS = (_HERE.parents[1] / "templates", _HERE.parents[2] / "templates")
-_HELPERS = {
+HELPERS = {
     "trigonometry": ("fast_sin", "fast_cos", "fast_tan"),
     "exponential": ("fast_exp", "fast_log", "fast_tanh"),
     "rounding": ("round_to_half", "round_to_bfloat16", "whole_rint", "whole_floor", "whole_ceil", "whole_trunc"),
@@ -31,9 +31,19 @@ _HELPERS = {
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
     "division": ("first_reciprocal", "first_reciprocal_root", "lanes_div", "lanes_sqrt"),
     "random": ("philox", "normal_bits"),
+    "complex": (
+        "complex_of", "complex_mul", "complex_fma", "complex_div", "complex_conj", "complex_magnitude", "complex_sign",
+        "complex_eq", "complex_ne", "complex_select",
+    ),
+    "complex_functions": (
+        "complex_exp", "complex_expm1", "complex_log", "complex_log2", "complex_log10", "complex_log1p", "complex_sqrt",
+        "complex_sinh", "complex_cosh", "complex_tanh", "complex_asinh", "complex_acos", "complex_acosh",
+        "complex_atanh", "complex_sin", "complex_cos", "complex_tan", "complex_asin", "complex_atan", "complex_pow",
+    ),
     "calls": ("called_sin", "called_cos", "called_tan", "called_pow"),
-}
-_FAMILY = {name: family for family, names in _HELPERS.items() for name in names}
+}  # fmt: skip
+"""Helper functions, by the file of templates/helpers that makes them."""
+_FAMILY = {name: family for family, names in HELPERS.items() for name in names}
 """The file of templates/helpers that makes a helper function, by the function's name."""
 
 

@@ -84,7 +84,7 @@ def _modf(x: Array) -> tuple[Array, Array]:
 
 def _reciprocal(x: Array) -> Array:
     """1 divided by the elements; of integers the integer part."""
-    if x.dtype.kind == "f":
+    if x.dtype.kind in "fc":
         return xp.divide(1, x)
     return xp.multiply(xp.sign(x), xp.equal(xp.abs(x), 1))
 
@@ -104,8 +104,8 @@ def _fmod(x1: Any, x2: Any) -> Array:
 
 
 def _conjugate(x: Array) -> Array:
-    """The elements, which are real, as they are."""
-    return xp.positive(x)
+    """The complex conjugate: of real numbers the elements."""
+    return xp.conj(x)
 
 
 _COMPUTED: dict[str, Callable[..., Any]] = {

@@ -41,7 +41,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 def common_type(*arrays: Any) -> type:
     """The scalar type of floats that holds the elements of all arrays; float64 for integers."""
     dtypes = [array_of(x).dtype for x in arrays]
-    return common_of(*[dtype if dtype.kind == "f" else np.float64 for dtype in dtypes]).type  # type: ignore[no-any-return]
+    return common_of(*[dtype if dtype.kind in "fc" else np.float64 for dtype in dtypes]).type  # type: ignore[no-any-return]
 
 
 def min_scalar_type(a: Any, /) -> np.dtype[Any]:
@@ -52,12 +52,12 @@ def min_scalar_type(a: Any, /) -> np.dtype[Any]:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether something is complex; arrays are not."""
-    return False if isinstance(x, Array) else bool(np.iscomplexobj(host(x)))
+    """Whether the dtype of something is complex."""
+    return x.dtype.kind == "c" if isinstance(x, Array) else bool(np.iscomplexobj(host(x)))
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether something is not complex; arrays are not."""
+    """Whether the dtype of something is not complex."""
     return not iscomplexobj(x)
 
 

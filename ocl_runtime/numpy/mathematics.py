@@ -69,6 +69,9 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     """
     array = array_of(x)
     result = array
+    if array.dtype.kind == "c":
+        real_part, imag_part = (nan_to_num(part, True, nan, posinf, neginf) for part in (array.real, array.imag))
+        result = xp.complex_of(real_part, imag_part)
     if array.dtype.kind == "f":
         limits = xp.finfo(array.dtype)
         most = float(limits.max) if posinf is None else posinf
@@ -91,40 +94,45 @@ def i0(x: Any) -> Array:
     return special.i0(*floats(x))
 
 
-# ---------------------------------------------------------------------- real numbers seen as complex ones
+# ---------------------------------------------------------------------- complex numbers and their parts
 
 
 def real(val: Any) -> Array:
-    """The elements: arrays are real."""
-    return array_of(val)
+    """The real parts: of real numbers the array itself."""
+    x = array_of(val)
+    return xp.real(x) if x.dtype.kind == "c" else x
 
 
 def imag(val: Any) -> Array:
-    """Zeros: arrays are real."""
-    return xp.zeros_like(array_of(val))
+    """The imaginary parts: of real numbers zeros."""
+    return xp.imag(array_of(val))
 
 
 def angle(z: Any, deg: bool = False) -> Array:
-    """0 for what is not negative, pi for what is; NaN of NaN. In degrees if `deg`."""
+    """The angle in the plane, from -pi to pi; NaN of NaN. In degrees if `deg`."""
     (array,) = floats(z)
-    turned = xp.atan2(xp.zeros_like(array), array)
+    turned = xp.angle(array)
     return turned * (180 / math.pi) if deg else turned
 
 
 def iscomplex(x: Any) -> Array:
-    """Nowhere: arrays are real."""
-    return xp.zeros_like(array_of(x), dtype=np.bool_)
+    """Where the imaginary part is not 0."""
+    return xp.not_equal(xp.imag(array_of(x)), 0)
 
 
 def isreal(x: Any) -> Array:
-    """Everywhere: arrays are real."""
-    return xp.ones_like(array_of(x), dtype=np.bool_)
+    """Where the imaginary part is 0."""
+    return xp.equal(xp.imag(array_of(x)), 0)
 
 
 def real_if_close(a: Any, tol: float = 100) -> Array:
-    """The elements: arrays are real."""
-    del tol
-    return array_of(a)
+    """The real parts, if all imaginary parts are less than `tol` times the distance from 1 to the next number (or less
+    than `tol`, if that is not above 1); else the elements. Waits to know."""
+    x = array_of(a)
+    if x.dtype.kind != "c":
+        return x
+    limit = float(xp.finfo(x.dtype).eps) * tol if tol > 1 else tol
+    return xp.real(x) if bool(xp.all(xp.less(xp.abs(xp.imag(x)), limit))) else x
 
 
 def isposinf(x: Any, out: Any = None) -> Any:

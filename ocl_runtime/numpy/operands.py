@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import ocl_runtime.arrays as xp
-from ocl_ir.guards import NUMBERS, Number
+from ocl_ir.guards import NUMBERS, PythonNumber
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import F64
 from ocl_runtime.arrays import Array
@@ -25,7 +25,7 @@ from ocl_runtime.plan.executor import Executor
 NOT_GIVEN: Any = np._NoValue
 """NumPy's own mark of an argument that was left out; libraries pass it on."""
 
-Operand: TypeAlias = Array | Number | np.generic
+Operand: TypeAlias = Array | PythonNumber | np.generic
 """What a function of the standard takes: Python's numbers are weak, NumPy's have their dtype."""
 
 
@@ -100,12 +100,12 @@ def is_weak(x: object) -> bool:
 
 
 def kind_of(operand: Operand) -> Any:
-    """What promotion looks at: a dtype, or int or float for one of Python's numbers."""
+    """What promotion looks at: a dtype, or int, float or complex for one of Python's numbers."""
     if isinstance(operand, Array | np.generic):
         return dtype_of(operand.dtype)
     if isinstance(operand, bool):
         return np.dtype(np.bool_)
-    return float if isinstance(operand, float) else int
+    return complex if isinstance(operand, complex) else float if isinstance(operand, float) else int
 
 
 def common(*terms: Operand) -> np.dtype[Any]:
@@ -122,8 +122,9 @@ def _promoted(kinds: tuple[Any, ...]) -> np.dtype[Any]:
 
 
 def floats(*values: Any) -> list[Array]:
-    """Anything as arrays of floats: integers become what NumPy makes of them in a mean or a product with a float."""
-    return [x if x.dtype.kind == "f" else array_of(x, np.float64) for x in arrays("float", values)]
+    """Anything as arrays of floats or complex numbers: integers become what NumPy makes of them in a mean or a product
+    with a float."""
+    return [x if x.dtype.kind in "fc" else array_of(x, np.float64) for x in arrays("float", values)]
 
 
 def host(x: Any) -> Any:

@@ -86,8 +86,8 @@ def _matvec(x1: Array, x2: Array) -> Array:
 
 
 def _vecmat(x1: Array, x2: Array) -> Array:
-    """Vectors, in the last axis, times matrices, in the last two."""
-    return xp.squeeze(xp.matmul(xp.expand_dims(x1, axis=-2), x2), -2)
+    """Vectors, in the last axis, times matrices, in the last two; complex ones are conjugated."""
+    return xp.squeeze(xp.matmul(xp.expand_dims(xp.conj(x1), axis=-2), x2), -2)
 
 
 def _vecdot(x1: Array, x2: Array) -> Array:
@@ -125,9 +125,9 @@ def inner(a: Any, b: Any, /) -> Array:
 
 
 def vdot(a: Any, b: Any, /) -> Array:
-    """The sum of products of the elements of both, flat."""
+    """The sum of products of the elements of both, flat; those of the first are conjugated."""
     first, second = _both("vdot", a, b)
-    return _summed(xp.reshape(first, -1), xp.reshape(second, -1), xp.matmul)
+    return _summed(xp.reshape(xp.conj(first), -1), xp.reshape(second, -1), xp.matmul)
 
 
 def outer(a: Any, b: Any, out: Any = None) -> Any:
@@ -219,7 +219,7 @@ def cov(
     else:
         left = total[0] - less * xp.sum(weights * array_of(aweights, x.dtype, x._executor)) / total[0]
     other = centred if weights is None else centred * weights
-    product = xp.matmul(centred, xp.matrix_transpose(other)) / left
+    product = xp.matmul(centred, xp.conj(xp.matrix_transpose(other))) / left
     return xp.squeeze(product, tuple(number for number, length in enumerate(product.shape) if length == 1))
 
 
@@ -237,8 +237,10 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: DTypeLike = N
     product = cov(x, y, rowvar, dtype=dtype)
     if not product.ndim:
         return product / product
-    deviation = xp.sqrt(diagonal(product))
+    deviation = xp.sqrt(xp.real(diagonal(product)))
     ratio = product / xp.expand_dims(deviation, axis=1) / xp.expand_dims(deviation, axis=0)
+    if ratio.dtype.kind == "c":
+        return xp.complex_of(*(xp.clip(part, -1.0, 1.0) for part in (ratio.real, ratio.imag)))
     return xp.clip(ratio, -1.0, 1.0)
 
 
@@ -246,9 +248,10 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: DTypeLike = N
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
-    """The sums of products of two lines at all distances: "full", those that overlap wholly ("valid"), or as many as
-    the longer one has ("same"). The work is the product of the lengths."""
+    """The sums of products of two lines, the second one conjugated, at all distances: "full", those that overlap wholly
+    ("valid"), or as many as the longer one has ("same"). The work is the product of the lengths."""
     first, second = (xp.reshape(x, -1) for x in _both("correlate", a, v))
+    second = xp.conj(second)
     if first.size < second.size:
         return xp.flip(_correlated("correlate", second, first, mode))
     return _correlated("correlate", first, second, mode)

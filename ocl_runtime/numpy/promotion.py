@@ -21,13 +21,16 @@ DTypeLike: TypeAlias = Any
 
 FLOAT64 = np.dtype(np.float64)
 FLOAT32 = np.dtype(np.float32)
+COMPLEX128 = np.dtype(np.complex128)
+COMPLEX64 = np.dtype(np.complex64)
 
 
 def on_device(dtype: np.dtype[Any], executor: Executor) -> np.dtype[Any]:
-    """A dtype that NumPy chose, but float32 for float64 where the device has none."""
-    if dtype != FLOAT64 or executor.target.fp64:
+    """A dtype that NumPy chose, but float32 for float64 where the device has none, and complex64 for complex128."""
+    if dtype not in {FLOAT64, COMPLEX128} or executor.target.fp64:
         return dtype
-    return _float32_instead()
+    real_part = _float32_instead()
+    return real_part if dtype == FLOAT64 else COMPLEX64
 
 
 @cache  # the warning comes once in a process
@@ -64,9 +67,12 @@ def real(executor: Executor) -> np.dtype[Any]:
 
 
 def made_as(dtype: DTypeLike, executor: Executor | None = None) -> np.dtype[Any]:
-    """The dtype that a function which makes arrays was asked for; float64 for None, and for Python's own float."""
+    """The dtype that a function which makes arrays was asked for; float64 for None, and for Python's own float, and
+    complex128 for its complex numbers."""
     if dtype is None or dtype is float:
         return real(executor or current_executor())
+    if dtype is complex:
+        return on_device(COMPLEX128, executor or current_executor())
     return dtype_of(dtype)
 
 

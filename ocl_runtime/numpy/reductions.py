@@ -111,7 +111,7 @@ def _as(a: Any, dtype: DTypeLike) -> tuple[Array, np.dtype[Any] | None]:
     if dtype is None:
         return x, None
     wanted = dtype_of(dtype)
-    return (array_of(x, wanted), None) if wanted.kind == "f" else (x, wanted)
+    return (array_of(x, wanted), None) if wanted.kind in "fc" else (x, wanted)
 
 
 def mean(
@@ -138,7 +138,8 @@ def _ratio(x: Array, axis: Any, where: Any, ddof: Any) -> Array:
     total = fold("mean", "add", xp.astype(x, np.float32) if half else x, axis, None, None, True, where=where)
     count = counted(x, axis, where)
     if isinstance(count, Array):
-        return xp.astype(total / xp.maximum(xp.astype(count - ddof, total.dtype), 0), x.dtype)
+        left = xp.maximum(xp.astype(count - ddof, xp.real(total).dtype), 0)
+        return xp.astype(total / left, x.dtype)
     left = count - ddof
     return xp.astype(total / (left if left > 0 else 0), x.dtype)
 
@@ -171,8 +172,8 @@ def var(
     else:
         wide = xp.astype(x, np.float32) if x.dtype.itemsize == 2 else x
         center = _ratio(wide, axis, where, 0) if mean is NOT_GIVEN else array_of(mean, executor=x._executor)
-        squares = xp.square(wide - xp.astype(center, wide.dtype))
-        result = xp.astype(_without(_ratio(squares, axis, where, less), axis, keepdims), x.dtype)
+        squares = xp.square(xp.abs(wide - xp.astype(center, wide.dtype)))
+        result = xp.astype(_without(_ratio(squares, axis, where, less), axis, keepdims), xp.real(x).dtype)
     return into("var", array_of(result, wanted), out)
 
 
@@ -212,7 +213,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 
 def _real(x: Array) -> tuple[type, ...]:
-    return () if x.dtype.kind == "f" else (np.float64,)
+    return () if x.dtype.kind in "fc" else (np.float64,)
 
 
 def _along(weight: Array, axis: Any, ndim: int) -> Array:
@@ -263,7 +264,7 @@ def _there(x: Array) -> Array:
 def _filled(a: Any, value: float) -> Array:
     """The elements with a number for NaN."""
     x = array_of(a)
-    return xp.where(_there(x), x, value) if x.dtype.kind == "f" else x
+    return xp.where(_there(x), x, value) if x.dtype.kind in "fc" else x
 
 
 def _taking_part(x: Array, where: Any) -> Array:

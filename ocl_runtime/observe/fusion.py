@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ocl_ir.graph.build import Assign, Contract, Node, Scalar, Scan, Scatter, Sort
+from ocl_ir.graph.build import Assign, Contract, CustomCall, Node, Scalar, Scan, Scatter, Sort
 from ocl_ir.graph.printer import Statements, statements
 from ocl_ir.guards import example
 from ocl_ir.layout import Layout
@@ -101,6 +101,8 @@ def _kind(group: Group) -> str:
             return f"a scan along axis {example(root.axis)}"
         case Sort():
             return "a sort along the last axis"
+        case CustomCall():
+            return f"a call of {root.algorithm.name}"
         case Assign():
             return "a write of a part"
         case Scatter():

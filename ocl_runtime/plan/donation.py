@@ -18,6 +18,7 @@ from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -31,6 +32,8 @@ from ocl_ir.graph.build import (
 )
 from ocl_runtime.plan.structure import Structure
 
+_ENDS = (Reduce, Contract, CustomCall, Scan, Sort, Assign, Scatter)
+"""What always ends a kernel."""
 _MOST_KNOWN = 64
 """Ways in which others hold nodes, of one structure, that are remembered."""
 
@@ -154,7 +157,7 @@ class Holders:
         buffers: dict[int, list[int]] = {}
         for index, args in self._args.items():
             node = structure.nodes[index]
-            computed = index in self._roots or isinstance(node, Reduce | Contract | Scan | Sort | Assign | Scatter)
+            computed = index in self._roots or isinstance(node, _ENDS)
             if wanted[index] and index not in self._numbers and not computed:
                 for arg in args:
                     wanted[arg] = True

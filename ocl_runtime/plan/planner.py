@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 
-from ocl_ir.graph.build import Assign, Buffer, Contract, Node, Scan, Scatter, Sort, Undefined, buffer, walk
+from ocl_ir.graph.build import Assign, Buffer, Contract, CustomCall, Node, Scan, Scatter, Sort, Undefined, buffer, walk
 from ocl_ir.guards import example
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
@@ -24,6 +24,7 @@ from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
 from ocl_runtime.plan.kernels.contract import Contraction, contract_launches, in_lanes
+from ocl_runtime.plan.kernels.custom_call import Call, call_launches
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -171,6 +172,8 @@ class _Planner:
             memory.put(root, write(bundle, group, group.base))
         elif isinstance(root, Contract):
             memory.put(root, self._contracted(bundle, root))
+        elif isinstance(root, CustomCall):
+            memory.put(root, self._called(bundle, root))
         elif isinstance(root, Scan):
             memory.put(root, self._scanned(bundle, group, root))
         elif isinstance(root, Sort):
@@ -242,6 +245,32 @@ class _Planner:
         allocate = self._executor.allocate
         self.launches += contract_launches(contraction, target.storage, allocate, self._lowering(root.where))
         return target
+
+    def _called(self, bundle: Bundle, root: CustomCall) -> Buffer:
+        """What an algorithm computes of its operands, over one of them where that can be."""
+        memory, algorithm, layout = self._memory, root.algorithm, Layout.contiguous(root.shape)
+        leaves = [value for value in bundle.values if isinstance(value, Leaf)]
+        operands = [self._in_rows(memory.source(leaf)) for leaf in leaves]
+        storage = None
+        if algorithm.overwrites is not None:
+            number = algorithm.overwrites
+            if storage_of(memory.source(leaves[number])) is not operands[number].storage:
+                storage = operands[number].storage  # a copy of its own
+            else:
+                storage = memory.over(root, layout, (), [*leaves[:number], *leaves[number + 1 :]])
+        target = memory.fresh(root, layout) if storage is None else buffer(storage, root.dtype, layout)
+        call = Call(algorithm, tuple(operands), target)
+        self.launches += call_launches(call, self._executor.allocate, self._lowering(root.where))
+        return target
+
+    def _in_rows(self, leaf: Leaf) -> Buffer:
+        """What is read, as elements in row-major order."""
+        source = leaf.source
+        if isinstance(source, Buffer) and leaf.layout.is_dense:
+            return buffer(source.storage, source.dtype, leaf.layout)
+        dense = self._dense(leaf).source
+        assert isinstance(dense, Buffer)
+        return dense
 
     def _dense(self, leaf: Leaf) -> Leaf:
         """A copy with its elements in order."""

@@ -19,6 +19,7 @@ from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -278,6 +279,8 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
             return node.op, node.axis, node.dtype
         case Sort():
             return node.what, node.descending
+        case CustomCall():
+            return node.algorithm, len(node.args)
     raise AssertionError(node)
 
 
@@ -330,8 +333,8 @@ def _again(
         return None if value is None else number(value)
 
     match node:
-        case Elementwise() | Gather() | Scatter() | Reduce() | Contract() | Scan() | Sort():  # no sizes of their own
-            return rebuilt(node, args, where)
+        case Elementwise() | Gather() | Scatter() | Reduce() | Contract() | Scan() | Sort() | CustomCall():
+            return rebuilt(node, args, where)  # no sizes of their own
         case Scalar():
             return graph.scalar(scalar[node], node.dtype, numbers(node.shape), where)
         case Buffer():

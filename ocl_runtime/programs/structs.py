@@ -114,13 +114,16 @@ def _fields(name: str, dtype: np.dtype[Any]) -> list[tuple[str, DType]]:
 
 def _scalar(name: str, field: str, dtype: np.dtype[Any]) -> DType:
     try:
-        return from_numpy(dtype)
+        scalar, remedy = from_numpy(dtype), "use two fields, of the real and the imaginary part"
     except DTypeError as error:
+        scalar, remedy = None, error.remedy
+    if scalar is None or scalar.is_complex:
         raise DTypeError(
             f"struct {name} has a field {field} of {dtype}, which is no scalar of a device",
             place=calling_line(),
-            remedy=error.remedy,
-        ) from None
+            remedy=remedy,
+        )
+    return scalar
 
 
 def _checked(name: str, what: str) -> str:

@@ -53,6 +53,8 @@ CASES = {
     ),
     "argmax_of_columns": Planned(replace(GPU, vector_bytes=16), lambda x: xp.argmax(x, axis=0), (8192, 8192)),
     "quotients.ptx": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
+    "complex_multiply_add": Planned(GPU, lambda x: x[0] * x[1] + x[2], (3, 2**20), "c8"),
+    "complex_product_of_matrices": Planned(GPU, lambda x: x @ x, (1024, 1024), "c8"),
     "sort_of_rows": Planned(GPU, lambda x: xp.sort(x, axis=1), (4096, 1000)),
     "sort_pass_counts": Planned(GPU, xp.sort, (2**20,)),
     "sort_pass": Planned(GPU, xp.sort, (2**20,), number=-1),

@@ -18,7 +18,7 @@ from ocl_ir.indices import parse_index
 from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import Const, Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
+from ocl_ir.types import BF16, BOOL, C64, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from ocl_runtime import arrays as xp
 from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.planner import plan
@@ -62,6 +62,13 @@ def case(
 
 def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.standard_normal(shape).astype(np.float32)
+
+
+def complex_numbers_of(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Of two draws in a row, some have the same numbers."""
+    return np.where(np.arange(count) % 5 == 0, 1 + 1j, floats(rng, 2, count).T.copy().view(np.complex64)[:, 0]).astype(
+        "c8"
+    )
 
 
 def guarded(k: KernelBuilder, n: Ref) -> Ref:
@@ -300,6 +307,35 @@ def doubles() -> KernelBuilder:
     p = k.load(x, i, hint="p")
     k.store(y, i, k.op("sqrt", p * p + 1.0))
     k.store(z, i, k.convert(p * 1000.0, I64))
+    return k
+
+
+@case(
+    lambda rng: {
+        "x": complex_numbers_of(rng, 64), "y": complex_numbers_of(rng, 64), "z": np.zeros(64, np.complex64),
+        "size": np.zeros(64, np.float32),
+    },
+    lambda g: {
+        "z": np.where(
+            (g["x"] == g["y"]) | (np.abs(g["x"]) > 1), g["x"] * g["y"] / (g["x"] + 2), np.exp(g["x"].conj())
+        ).astype(np.complex64),
+        "size": np.abs(g["x"]) + g["y"].imag,
+    },
+    (32,),
+    (8,),
+    1e-5,
+)  # fmt: skip
+def complex_numbers() -> KernelBuilder:
+    k = KernelBuilder("complex_numbers", note="pairs of complex numbers: four floats")
+    x, y, z = k.pointer("x", C64, align=16), k.pointer("y", C64, align=16), k.pointer("z", C64, align=16)
+    size = k.pointer("size", F32, align=8)
+    at = k.global_id(0, "i") * 2
+    a, b = k.load(x, at, count=2, align=16, hint="a"), k.load(y, at, count=2, align=16, hint="b")
+    length = k.op("magnitude", a, hint="length")
+    far = k.op("eq", a, b) | (length > 1.0)
+    z_value = k.op("select", far, a * b / (a + 2), k.op("exp", k.op("conj", a)))
+    k.store(z, at, z_value, align=16)
+    k.store(size, at, length + k.op("imag", b), align=8)
     return k
 
 

@@ -1,6 +1,8 @@
 """Array expressions.
 
 nodes.py      their grammar
+library_algorithm.py  what an algorithm of the library is to it
+order.py      the order in which axes lie in memory
 readers.py    which parts of something were looked at
 leaves.py     the way to make those without operands
 movements.py  the way to make views

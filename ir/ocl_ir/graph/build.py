@@ -11,12 +11,14 @@ from typing import Literal, cast
 
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
+from ocl_ir.graph.library_algorithm import LibraryAlgorithm, Typed
 from ocl_ir.graph.movements import expand, index, move, permute, reshape, stepped
 from ocl_ir.graph.nodes import (
     KERNEL,
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -36,10 +38,10 @@ from ocl_ir.graph.nodes import (
     accumulating,
     accumulator,
     deepen,
-    order_in_memory,
     walk,
 )
-from ocl_ir.guards import Given, Number
+from ocl_ir.graph.order import order_in_memory
+from ocl_ir.guards import Given, PythonNumber
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.op_types import result_type
@@ -51,6 +53,7 @@ __all__ = [
     "Assign",
     "Buffer",
     "Contract",
+    "CustomCall",
     "Elementwise",
     "Gather",
     "Iota",
@@ -74,6 +77,7 @@ __all__ = [
     "buffer",
     "contract",
     "convert",
+    "custom_call",
     "elementwise",
     "expand",
     "gather",
@@ -143,11 +147,11 @@ def pair(op: str, dtype: DType, left: Node, right: Node, where: Where) -> Node:
 
 
 def with_number(
-    op: str, dtype: DType, operand: Node, number: Number | Given, where: Where = "", *, first: bool = False
+    op: str, dtype: DType, operand: Node, number: PythonNumber | Given, where: Where = "", *, first: bool = False
 ) -> Node:
     """The same beside a number, which may come first."""
     shape, flat = operand.shape, operand.flat
-    beside = Scalar(shape, operand.dtype, where, True, (), number)
+    beside = scalar(number, operand.dtype, shape, where)
     operands = (beside, operand) if first else (operand, beside)
     if not (where and (flat or len(shape) < 2 or order_in_memory(operands) is None)):
         return typed(op, dtype, operands, where)
@@ -222,6 +226,12 @@ def sort(what: Literal["values", "places"], arg: Node, *, descending: bool = Fal
     """The elements of a node along its last axis in order, or the places they had before."""
     dtype = arg.dtype if what == "values" else I64
     return _deep(Sort(arg.shape, dtype, where or caller(), True, (arg,), what, descending))
+
+
+def custom_call(algorithm: LibraryAlgorithm, *operands: Node, where: Where = "") -> Node:
+    """What an algorithm of the library gives of operands that it takes."""
+    dtype, shape = algorithm.result(*(Typed(operand.dtype, operand.shape) for operand in operands))
+    return _deep(CustomCall(shape, dtype, where or caller(), True, operands, algorithm))
 
 
 def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:

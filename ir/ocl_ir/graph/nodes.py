@@ -12,6 +12,7 @@
          | Sort what, Node                    elements in order along the last axis, or the places they had
          | Scatter op, Node*                  a node written at computed places: value, whether, an index each axis
          | Undefined                          elements that nobody has written yet
+         | CustomCall algorithm, Node*        what an algorithm of the library makes of operands in memory
          | Assign Node, Layout, Node          a node of which a part is written: the elements of a layout
 
 A node of two consumers is computed once. Building the same expression twice gives two nodes, which are one once they
@@ -26,11 +27,12 @@ an expression reads `args` first and follows the `result` if there is one; `ocl_
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 from weakref import ref
 
+from ocl_ir.graph.library_algorithm import LibraryAlgorithm
 from ocl_ir.guards import Given, Number, example, identity
 from ocl_ir.indices import Item, Shape, Span, indexed_shape
 from ocl_ir.layout import Layout
@@ -300,6 +302,13 @@ class Sort(AnyNode):
 
 
 @dataclass(eq=False, repr=False, slots=True)
+class CustomCall(AnyNode):
+    """What an algorithm of the library computes of whole operands, which lie in memory in row-major order."""
+
+    algorithm: Final[LibraryAlgorithm]
+
+
+@dataclass(eq=False, repr=False, slots=True)
 class Assign(AnyNode):
     """A node with other elements in a part of it: `region` lies in its elements in row-major order."""
 
@@ -319,11 +328,11 @@ class Assign(AnyNode):
 
 
 Node: TypeAlias = (Buffer | Iota | Scalar | Elementwise | Movement | Gather | Scatter | Undefined | Reduce | Contract
-                   | Scan | Sort | Assign)  # fmt: skip
+                   | Scan | Sort | CustomCall | Assign)  # fmt: skip
 
 KERNEL = 8
 """The cost of an operation that needs a kernel of its own: those of an expression are one kernel."""
-_COSTS = dict.fromkeys((Assign, Contract, Reduce, Scan, Scatter, Sort), KERNEL) | {Movement: 0}
+_COSTS = dict.fromkeys((Assign, Contract, CustomCall, Reduce, Scan, Scatter, Sort), KERNEL) | {Movement: 0}
 
 
 def cost(node: Node) -> int:
@@ -338,7 +347,7 @@ def deepen(node: Node) -> None:
 
 def accumulator(op: ReduceOp, dtype: DType) -> DType:
     """The dtype that a reduction of `dtype` adds up in: half in f32, sums and products of integers in 64 bits."""
-    if dtype.is_float:
+    if dtype.is_inexact:
         return F32 if dtype.bits == 16 else dtype
     if isinstance(op, DefinedOp):
         return dtype
@@ -369,31 +378,3 @@ def walk(*roots: Node) -> Iterator[Node]:
         if node not in done:
             done.add(node)
             yield node
-
-
-def order_in_memory(operands: Sequence[Node]) -> tuple[int, ...] | None:
-    """The order in which the axes of all operands lie in memory, if it is the same and not their own: then they are
-    computed in that order, as NumPy does, so that neighbours in memory stay neighbours. Repeated elements fit any."""
-    common: tuple[int, ...] | None = None
-    for operand in operands:
-        if type(operand) is Movement:
-            step = operand.step
-            if step.kind == "expand":
-                continue
-            if operand.flat or step.kind != "permute":
-                return None
-            axes = cast("Shape", step.value)
-            order = tuple(sorted(range(len(axes)), key=axes.__getitem__))
-        elif type(operand) is Scalar:
-            continue
-        elif operand.flat or type(operand) is not Buffer:
-            return None
-        else:
-            lies = operand.layout.order
-            if lies is None:
-                continue
-            order = lies
-        if order == tuple(range(len(order))) or (common is not None and order != common):
-            return None
-        common = order
-    return common

@@ -15,6 +15,7 @@ from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -130,6 +131,8 @@ def _call(node: Node, args: list[str]) -> str:
         case Sort():
             order = ", descending" if node.descending else ""
             return f"{'sort' if node.what == 'values' else 'argsort'}({args[0]}{order})"
+        case CustomCall():
+            return f"{node.algorithm}({', '.join(args)})"
         case Assign():
             region = node.region
             lies = f"[{_numbers(region.shape)}] strides [{_numbers(region.strides)}] offset {example(region.offset)}"

@@ -16,6 +16,7 @@ from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Movement,
@@ -71,6 +72,8 @@ def form(node: Node) -> Hashable:
             return "scan", node.op, node.axis, node.dtype
         case Sort():
             return "sort", node.what, node.descending
+        case CustomCall():
+            return "custom_call", node.algorithm
         case Assign():
             return "assign", node.region.identity
     return node
@@ -99,6 +102,8 @@ def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
             return graph.scan(node.op, args[0], node.axis, node.dtype, where)
         case Sort():
             return graph.sort(node.what, args[0], descending=node.descending, where=where)
+        case CustomCall():
+            return graph.custom_call(node.algorithm, *args, where=where)
         case Assign():
             return graph.assign(args[0], node.region, args[1], where)
         case Buffer():

@@ -24,7 +24,7 @@ POISON_BYTE = 0xCD
 """What undefined integers consist of; undefined floats are NaN, undefined bools true."""
 
 
-def filled(value: bool | int | float, type_: ValueType, count: int) -> Data:
+def filled(value: bool | int | float | complex, type_: ValueType, count: int) -> Data:
     """The same value for `count` work-items."""
     shape = (count, lanes(type_)) if isinstance(type_, Vector) else (count,)
     return np.full(shape, value, element(type_).numpy)
@@ -52,13 +52,15 @@ def spread(values: Data, items: Data, type_: ValueType, count: int) -> Data:
 
 
 @cache
-def _poison_of(dtype: DType) -> bool | int | float:
+def _poison_of(dtype: DType) -> bool | int | float | complex:
     if dtype.kind == "bool":
         return True
     if dtype.name == "bf16":
         return 0x7FC0  # NaN in bfloat16's bits
     if dtype.is_float:
         return float("nan")
+    if dtype.is_complex:
+        return complex("nan+nanj")
     return int.from_bytes(bytes([POISON_BYTE]) * dtype.size, "little", signed=dtype.kind == "int")
 
 

@@ -11,7 +11,8 @@ from ocl_ir.types import Pointer, Type, element
 
 
 def literal(value: Any, type_: Type) -> Const:
-    """A literal that the type can hold exactly as the user wrote it; floats round to the type."""
+    """A literal that the type can hold exactly as the user wrote it; floats round to the type. Those of complex types
+    are real, and others are joined by the operation `complex`."""
     if isinstance(type_, Pointer):
         raise DTypeError("a pointer has no literal", place=calling_line())
     dtype = element(type_)
@@ -27,6 +28,8 @@ def literal(value: Any, type_: Type) -> Const:
             return Const(value, type_)
     if dtype.is_float and isinstance(value, int | float) and not isinstance(value, bool):
         return Const(float(value if dtype.name == "bf16" else dtype.numpy.type(value)), type_)
+    if dtype.is_complex and isinstance(value, int | float) and not isinstance(value, bool):
+        return Const(float(dtype.component.numpy.type(value)), type_)
     raise DTypeError(
         f"{value!r} is no {dtype}",
         place=calling_line(),

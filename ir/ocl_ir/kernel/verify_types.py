@@ -130,7 +130,7 @@ def atomic_types(kernel: Kernel) -> Iterator[Fault]:
             continue
         dtype, space = stmt.pointer.type.dtype, stmt.pointer.type.space
         wanted = {"load": 0, "compare_exchange": 2}.get(stmt.op, 1)
-        if dtype.bits < 32 or (dtype.is_float and stmt.op in {"and", "or", "xor"}):
+        if dtype.bits < 32 or dtype.is_complex or (dtype.is_float and stmt.op in {"and", "or", "xor"}):
             use = "use float32" if dtype.is_float and dtype.bits < 32 else "use int32"
             yield Fault(f"there is no atomic {stmt.op} of {dtype}", stmt, f"{use}, or another type of 32 or 64 bits")
         elif space not in {"global", "local"}:
@@ -292,6 +292,8 @@ def _fits(literal: Const) -> bool:
         return isinstance(value, bool)
     if dtype.is_float:
         return isinstance(value, float) and dtype != BF16
+    if dtype.is_complex:
+        return isinstance(value, float)
     low, high = limits(dtype)
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 

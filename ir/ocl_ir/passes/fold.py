@@ -199,7 +199,7 @@ def _identity(stmt: Let) -> Operand | Let | None:
     match stmt.op, y.value:
         case ("add" | "sub" | "shl" | "shr", 0) if integer:
             return x
-        case ("mul" | "div", 1):
+        case ("mul" | "div", 1) if not element(y.type).is_complex:  # whose zero part makes NaN of infinity
             return x
         case ("floordiv" | "udiv" | "sdiv", 1) if integer:
             return x
@@ -212,8 +212,10 @@ def _identity(stmt: Let) -> Operand | Let | None:
 
 def _evaluated(stmt: Let, constants: list[Const]) -> Const | None:
     row = OPS[stmt.op]
+    if element(stmt.result.type).is_complex:
+        return None
     exact = row.result == "bool" or all(
-        not element(arg.type).is_float or row.ulp.get(element(arg.type).name) == 0 for arg in constants
+        not element(arg.type).is_inexact or row.ulp.get(element(arg.type).name) == 0 for arg in constants
     )
     if not exact or (stmt.op in PARTIAL and constants[1].value == 0):
         return None
@@ -228,7 +230,11 @@ def _converted(constant: Const, result: Value) -> Const | None:
     to, source = element(result.type), element(constant.type)
     assert isinstance(result.type, DType | Vector)
     assert lanes(result.type) == lanes(constant.type)
-    if source.is_float and not to.is_float and to.kind != "bool":
+    if source.is_complex:
+        return None
+    if to.is_complex:
+        return Const(float(np.array(constant.value, source.numpy).astype(to.component.numpy)), result.type)
+    if source.is_float and to.is_integer:
         truncated = float(np.trunc(constant.value))
         low, high = (np.iinfo(to.numpy).min, np.iinfo(to.numpy).max)
         if not low <= truncated <= high:  # unspecified: leave it to the device

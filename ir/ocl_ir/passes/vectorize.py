@@ -16,7 +16,7 @@ from math import gcd
 from ocl_ir.kernel.grammar import Const, For, Kernel, Let, Load, Operand, Stmt, Store, Value, Variable, walk
 from ocl_ir.ops import STRUCTURAL
 from ocl_ir.passes.rewrite import Rewriter
-from ocl_ir.types import LANES, U32, DType, Pointer, Vector, element, size_of, with_lanes
+from ocl_ir.types import COMPLEX_LANES, LANES, U32, DType, Pointer, Vector, element, size_of, with_lanes
 
 
 def vectorize(kernel: Kernel) -> Kernel:
@@ -34,13 +34,18 @@ class _Vectorize(Rewriter):
             return (stmt,)
         count = _iterations(stmt)
         straight = all(isinstance(inner, Let | Load | Store) and _may_have_lanes(inner) for inner in stmt.body)
-        if count not in LANES or not straight:
+        if count not in LANES or not straight or (count not in COMPLEX_LANES and any(map(_is_complex, stmt.body))):
             return (replace(stmt, vectorize=False, unroll=count or 0),)
         body = _Body(self, count, self._made)
         body.start(stmt)
         for inner in stmt.body:
             body.statement(inner)
         return body.out
+
+
+def _is_complex(stmt: Stmt) -> bool:
+    value = stmt.value if isinstance(stmt, Store) else getattr(stmt, "result", None)
+    return value is not None and element(value.type).is_complex
 
 
 def _iterations(loop: For) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.guards import Backed, Number
+from ocl_ir.guards import Backed, PythonNumber
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import caller, calling_line
@@ -18,10 +18,11 @@ from ocl_ir.types import BOOL, F32, F64, I32, I64, DType
 from ocl_runtime.arrays.array import Array, array_of, arrays_of, from_host
 from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.current_runtime import executor_for
-from ocl_runtime.arrays.functions.elementwise import astype, floor, where
+from ocl_runtime.arrays.functions.elementwise import astype, complex_of, floor, where
 from ocl_runtime.arrays.functions.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.hosts import host_values, refused
 from ocl_runtime.arrays.meaning.dtypes import checked, promote, require, to_dtype
+from ocl_runtime.arrays.meaning.dtypes import complex_of as complex_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.arrays.reals import base_executor, like
 from ocl_runtime.errors import DTypeError, ShapeError, SharingError
@@ -72,7 +73,11 @@ def _own(x: Array, dtype: DType | None, executor: Executor, copy: bool | None) -
 
 
 def full(
-    shape: int | Iterable[int], fill_value: Number | np.generic | Array, dtype: Any = None, *, device: object = None
+    shape: int | Iterable[int],
+    fill_value: PythonNumber | np.generic | Array,
+    dtype: Any = None,
+    *,
+    device: object = None,
 ) -> Array:
     """An array with one value everywhere, by default of the value's kind: bool, int64 or the default real dtype. An
     array of shape () is a value too, with its dtype.
@@ -85,11 +90,11 @@ def full(
     if isinstance(fill_value, Array) and not fill_value.ndim:
         value = fill_value if dtype is None else astype(fill_value, dtype)
         return broadcast_to(value, shape_of(shape)).copy()
-    if not isinstance(fill_value, Number):
+    if not isinstance(fill_value, PythonNumber):
         raise DTypeError(
             f"an array cannot be filled with a {type(fill_value).__name__}",
             place=calling_line(),
-            remedy="use a bool, int or float; or broadcast_to(x, shape)",
+            remedy="use a number; or broadcast_to(x, shape)",
         )
     type_ = _dtype(dtype, promote((fill_value.__class__,), executor.default_real), executor)
     return Array(graph.scalar(checked(fill_value, type_), type_, shape_of(shape, type_.size)), executor)
@@ -112,7 +117,7 @@ def empty(shape: int | Iterable[int], dtype: Any = None, *, device: object = Non
 
 def _constant(value: int, shape: int | Iterable[int], dtype: Any, executor: Executor) -> Array:
     type_ = _dtype(dtype, executor.default_real, executor)
-    filled: Number = bool(value) if type_ == BOOL else float(value) if type_.is_float else value
+    filled: PythonNumber = bool(value) if type_ == BOOL else float(value) if type_.is_float else value
     line = caller(3)  # `zeros` or `ones` has called this
     return Array(graph.scalar(filled, type_, shape_of(shape, type_.size), line), executor)
 
@@ -140,7 +145,7 @@ def empty_like(x: ArrayLike, /, dtype: Any = None, *, device: object = None) -> 
 
 
 def full_like(
-    x: ArrayLike, /, fill_value: Number | np.generic | Array, dtype: Any = None, *, device: object = None
+    x: ArrayLike, /, fill_value: PythonNumber | np.generic | Array, dtype: Any = None, *, device: object = None
 ) -> Array:
     """One value in the shape of `x`, and in its dtype unless another is given."""
     x = array_of("full_like", x)
@@ -171,7 +176,7 @@ def arange(
     executor = executor_for(device)
     first, last = (0, start) if stop is None else (start, stop)
     for number in (first, last, step):
-        if not isinstance(number, Number):
+        if not isinstance(number, PythonNumber):
             raise refused("arange", number)
     type_ = _dtype(
         dtype, promote((int, *(number.__class__ for number in (first, last, step))), executor.default_real), executor
@@ -197,9 +202,9 @@ def _count(first: Any, last: Any, step: Any) -> int:
     return max(0, count)
 
 
-def _line(first: Number, step: Number, shape: Shape, dtype: DType) -> Node:
+def _line(first: PythonNumber, step: PythonNumber, shape: Shape, dtype: DType) -> Node:
     """`first + i * step` along one axis; in half, `i` would soon be infinite."""
-    counted = F32 if dtype.bits == 16 else dtype
+    counted = F32 if dtype.bits == 16 else dtype.component
     values = graph.iota(counted, Layout.contiguous(shape))
     if step != 1:
         values = graph.elementwise("mul", values, graph.scalar(checked(step, counted), counted, shape))
@@ -218,6 +223,8 @@ def linspace(
     """
     executor = executor_for(device)
     wanted = _dtype(dtype, executor.default_real, executor)
+    if wanted.is_complex or isinstance(start, complex) or isinstance(stop, complex):
+        return _complex_line(complex(start), complex(stop), num, wanted, executor, endpoint)
     if not wanted.is_float:
         line = linspace(start, stop, num, F64 if executor.target.fp64 else F32, endpoint=endpoint)
         return astype(floor(line), wanted)
@@ -230,6 +237,17 @@ def linspace(
         return line
     indices = Array(graph.iota(I64, Layout.contiguous(shape)), executor)
     return where(indices == count - 1, float(stop), line)
+
+
+def _complex_line(start: complex, stop: complex, num: int, dtype: DType, executor: Executor, endpoint: bool) -> Array:
+    """Evenly spaced complex numbers, whose parts are; without a complex dtype, in that of the default real one."""
+    dtype = dtype if dtype.is_complex else complex_dtype(dtype)
+    part, device = dtype.component.public, executor.device
+    real, imag = (
+        linspace(*ends, num, part, endpoint=endpoint, device=device)
+        for ends in ((start.real, stop.real), (start.imag, stop.imag))
+    )
+    return complex_of(real, imag)
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, *, dtype: Any = None, device: object = None) -> Array:

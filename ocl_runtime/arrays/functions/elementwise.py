@@ -10,7 +10,7 @@ import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import BOOL, DType
+from ocl_ir.types import BOOL, F32, F64, DType
 from ocl_runtime.arrays.array import Array, array_of, binary_function, ternary_function, unary_function
 from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.meaning.semantics import Operand, apply, as_node, cast, common_dtype, common_shape
@@ -135,7 +135,7 @@ def round(x: ArrayLike, /, decimals: int = 0) -> Array:  # noqa: A001
     if not decimals:
         return _rounded(x)
     x = array_of("round", x)
-    if not x._dtype.is_float and decimals > 0:
+    if not x._dtype.is_inexact and decimals > 0:
         return positive(x)
     scale = 10.0 ** builtins.abs(decimals)
     if decimals > 0:
@@ -145,18 +145,45 @@ def round(x: ArrayLike, /, decimals: int = 0) -> Array:  # noqa: A001
 
 def conj(x: ArrayLike, /) -> Array:
     """The complex conjugate: of real numbers the elements as a new array."""
-    return positive(x)
+    x = array_of("conj", x)
+    return _of_complex("conj", x) if x._dtype.is_complex else positive(x)
 
 
 def real(x: ArrayLike, /) -> Array:
     """The real part: of real numbers the elements as a new array."""
-    return positive(x)
+    x = array_of("real", x)
+    return _of_complex("real", x) if x._dtype.is_complex else positive(x)
 
 
 def imag(x: ArrayLike, /) -> Array:
     """The imaginary part: of real numbers zeros of their shape and dtype."""
     x = array_of("imag", x)
+    if x._dtype.is_complex:
+        return _of_complex("imag", x)
     return Array(cast(graph.scalar(False, BOOL, x.shape), x._dtype), x._executor)
+
+
+def angle(x: ArrayLike, /) -> Array:
+    """The angle of complex numbers in the plane, from -pi to pi in radians: 0 or pi for real numbers."""
+    x = array_of("angle", x)
+    return atan2(imag(x), real(x))
+
+
+def complex_of(real_part: ArrayLike, imag_part: ArrayLike, /) -> Array:
+    """The complex numbers with these parts, which are broadcast: complex128 of float64, else complex64 (an extension of
+    the standard). Raises `DTypeError` for parts that are complex themselves."""
+    parts, executor = operands_of("complex_of", [real_part, imag_part])
+    common = common_dtype(parts, executor)
+    if common.is_complex:
+        raise DTypeError(
+            "complex_of parts that are complex", place=calling_line(), remedy="add them instead: x1 + 1j * x2"
+        )
+    dtype, shape = (F64 if common is F64 else F32), common_shape(parts)
+    return Array(graph.elementwise("complex", *[as_node(part, dtype, shape) for part in parts]), executor)
+
+
+def _of_complex(op: str, x: Array) -> Array:
+    return Array(graph.elementwise(op, x._node), x._executor)
 
 
 def positive(x: ArrayLike, /) -> Array:
@@ -249,7 +276,7 @@ def astype(x: ArrayLike, dtype: Any, /, copy: bool = True, *, device: object = N
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     """The dtype that arrays, dtypes and Python scalars are promoted to."""
-    scalar_or_array = bool | int | float | np.generic | Array
+    scalar_or_array = bool | int | float | complex | np.generic | Array
     operands, executor = operands_of("result_type", [x for x in arrays_and_dtypes if isinstance(x, scalar_or_array)])
     dtypes = [to_dtype(x) for x in arrays_and_dtypes if not isinstance(x, scalar_or_array)]
     return common_dtype([*operands, *[graph.scalar(dtype.value(0), dtype) for dtype in dtypes]], executor).public

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ocl_ir.source_line import caller
 from ocl_runtime.arrays.array import Array, arrays_of
 from ocl_runtime.arrays.axes import axes_of, axis_of, length_of
+from ocl_runtime.arrays.functions.elementwise import conj
 from ocl_runtime.arrays.functions.manipulation import permute_dims, reshape
 from ocl_runtime.arrays.meaning import products
 from ocl_runtime.arrays.operands import ArrayLike
@@ -27,12 +28,14 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, axis: int = -1) -> Array:
-    """The sums of products along an axis of both, counted from the end, which broadcast against each other.
+    """The sums of products along an axis of both, counted from the end, which broadcast against each other; of complex
+    numbers those of `x1` are conjugated.
 
     The dtype is that to which both are promoted. Raises `ShapeError` for shapes that do not fit, `DTypeError` for
     bools.
     """
     x1, x2 = arrays_of("vecdot", x1, x2)
+    x1 = conj(x1) if x1._dtype.is_complex else x1
     shared = min(x1.ndim, x2.ndim)
     dim = axis_of("vecdot", axis, shared) - shared
     if x1.shape[dim] != x2.shape[dim]:

@@ -50,7 +50,7 @@ def _scan(op: ScanOp, x: Array, axis: int | None, dtype: Any, include_initial: b
     dim = axis_of(f"cumulative_{op}", 0 if axis is None else axis, x.ndim)
     operand_dtype = x._dtype
     if dtype is None:
-        wanted = operand_dtype if operand_dtype.is_float else graph.accumulator(op, operand_dtype)
+        wanted = operand_dtype if operand_dtype.is_inexact else graph.accumulator(op, operand_dtype)
     else:
         wanted = require(to_dtype(dtype), x._executor.target)
         if wanted == BOOL:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ocl_ir.graph import build as graph
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays.array import Array, array_of
+from ocl_runtime.arrays.array import Array, ordered_array_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import ShapeError
@@ -38,7 +38,7 @@ def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable
 
 
 def _sorted(name: str, operand: ArrayLike, axis: int, descending: bool, what: Literal["values", "places"]) -> Array:
-    x = array_of(name, operand)
+    x = ordered_array_of(name, operand)
     number = axis_of(name, axis, x.ndim)
     if x.shape[number] > _MOST:
         raise ShapeError(

@@ -14,9 +14,9 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import ReduceOp
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BOOL, F32, DType
-from ocl_runtime.arrays.array import Array, array_of
+from ocl_runtime.arrays.array import Array, array_of, ordered_array_of
 from ocl_runtime.arrays.axes import axes_of
-from ocl_runtime.arrays.functions.elementwise import astype, square
+from ocl_runtime.arrays.functions.elementwise import astype, imag, real, square
 from ocl_runtime.arrays.functions.elementwise import sqrt as _sqrt
 from ocl_runtime.arrays.meaning.dtypes import require, to_dtype
 from ocl_runtime.arrays.meaning.semantics import cast
@@ -46,13 +46,13 @@ def min(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
 
     Raises `ShapeError` if there are no elements, and for axes that do not exist or are named twice.
     """
-    x = array_of("min", x)
+    x = ordered_array_of("min", x)
     return _reduce("min", x, axis, x._dtype, keepdims)
 
 
 def max(x: ArrayLike, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
     """The greatest element along axes; NaN if there is one. Errors as of `min`."""
-    x = array_of("max", x)
+    x = ordered_array_of("max", x)
     return _reduce("max", x, axis, x._dtype, keepdims)
 
 
@@ -94,7 +94,10 @@ def var(x: ArrayLike, /, axis: Axis = None, *, correction: float = 0.0, keepdims
     x = array_of("var", x)
     dtype = _real(x)
     wide = astype(x, F32 if dtype.bits == 16 else dtype)
-    total = sum(square(wide - mean(wide, axis=axis, keepdims=True)), axis=axis, keepdims=keepdims)
+    apart = wide - mean(wide, axis=axis, keepdims=True)
+    squares = square(real(apart)) + square(imag(apart)) if dtype.is_complex else square(apart)
+    dtype = dtype.component
+    total = sum(squares, axis=axis, keepdims=keepdims)
     whole = int(correction) if correction == int(correction) else correction
     left = _count(x, axis) - whole
     return astype(total / (left if left > 0 else 0), dtype)
@@ -110,7 +113,7 @@ def _accumulated(op: ReduceOp, x: Array, axis: Axis, dtype: Any, keepdims: bool)
     if dtype is None:
         operand_dtype = x._dtype
         return _reduce(
-            op, x, axis, operand_dtype if operand_dtype.is_float else graph.accumulator(op, operand_dtype), keepdims
+            op, x, axis, operand_dtype if operand_dtype.is_inexact else graph.accumulator(op, operand_dtype), keepdims
         )
     wanted = require(to_dtype(dtype), x._executor.target)
     if wanted == BOOL:
@@ -141,4 +144,4 @@ def _count(x: Array, axis: Axis) -> int:
 
 
 def _real(x: Array) -> DType:
-    return x._dtype if x._dtype.is_float else x._executor.default_real
+    return x._dtype if x._dtype.is_inexact else x._executor.default_real

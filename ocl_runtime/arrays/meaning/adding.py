@@ -35,6 +35,20 @@ def added_where(
     Raises `DTypeError` where the device has no 64-bit atomics for the sum, `ShapeError` for too many floats; `what` is
     the function that the user called.
     """
+    if node.dtype.is_complex:
+        real, imag = (
+            added_where(
+                what,
+                graph.elementwise(part, node),
+                coordinates,
+                graph.elementwise(part, addends),
+                kept,
+                target,
+                deterministic=deterministic,
+            )
+            for part in ("real", "imag")
+        )
+        return graph.elementwise("complex", real, imag)
     _check_atomics(what, node.dtype, target, deterministic=deterministic)
     if not addends.size:
         return node

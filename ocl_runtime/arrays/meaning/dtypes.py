@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ocl_ir.bfloat16 import LIMITS, bfloat16, is_bfloat16
-from ocl_ir.guards import Backed, Given, Number
+from ocl_ir.guards import Backed, Given, Number, PythonNumber
 from ocl_ir.reals import given_of
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BF16, BOOL, F16, F32, I64, DType, from_numpy
+from ocl_ir.types import BF16, BOOL, C64, C128, F16, F32, F64, I64, DType, from_numpy
 from ocl_runtime.errors import DTypeError, NumberRangeError
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ bool_ = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{bits}") for bits in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64))
 float16, float32, float64 = (np.dtype(f"float{bits}") for bits in (16, 32, 64))
+complex64, complex128 = (np.dtype(f"complex{bits}") for bits in (64, 128))
 
 _KINDS: dict[str, str] = {
     "bool": "b",
@@ -57,11 +58,12 @@ def to_dtype(dtype: object) -> DType:
 
 def require(dtype: DType, target: Target) -> DType:
     """The dtype itself. Raises `DTypeError` where the device has no arithmetic for it."""
-    if dtype.name == "f64" and not target.fp64:
+    if dtype.component is F64 and not target.fp64:
+        narrower = "complex64" if dtype.is_complex else "float32"
         raise DTypeError(
-            "the device has no float64",
+            f"the device has no {dtype.public}",
             place=calling_line(),
-            remedy="convert to float32 first: astype(x, float32), or asarray(x, dtype=float32)",
+            remedy=f"convert to {narrower} first: astype(x, {narrower}), or asarray(x, dtype={narrower})",
         )
     return dtype
 
@@ -72,12 +74,21 @@ def promote(types: tuple[DType | type, ...], default_real: DType) -> DType:
     dtypes = [type_ for type_ in types if isinstance(type_, DType)]
     numbers = [type_ for type_ in types if not isinstance(type_, DType)]
     common = from_numpy(common_of(*(dtype.public for dtype in dtypes))) if dtypes else BOOL
+    if common.is_complex:
+        return common
+    if any(issubclass(number, complex) for number in numbers):
+        return complex_of(common if common.is_float else default_real)
     if common.is_float:
         return common
     if any(issubclass(number, float) for number in numbers):
         return default_real
     whole = any(not issubclass(number, bool) for number in numbers)
     return I64 if whole and common == BOOL else common
+
+
+def complex_of(real: DType) -> DType:
+    """The complex dtype that has a float dtype's values as its parts: that of float32 for halves."""
+    return C128 if real is F64 else C64
 
 
 def as_promoted(rule: Callable[[tuple[Any, ...]], Sequence[Any]], kinds: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -100,11 +111,15 @@ _SURELY_HELD = 65504.0
 """The largest half; larger numbers may overflow, which is no error."""
 
 
-def checked(value: Number, dtype: DType) -> Number | Given:
+def checked(value: PythonNumber, dtype: DType) -> PythonNumber | Given:
     """The number as a value of `dtype`; floats round to it.
 
     Raises `NumberRangeError` for an integer out of range and `DTypeError` for a float where an integer is wanted.
     """
+    if dtype.is_complex:
+        return _checked_complex(value, dtype)
+    if isinstance(value, complex):
+        raise _no_value(value, dtype, "convert the array to a complex dtype: astype(x, complex64)")
     if dtype.kind == "float":
         if type(value) is int or (type(value) is float and value):  # not 0.0, which has two signs
             return _rounded(value, dtype)
@@ -126,6 +141,13 @@ def checked(value: Number, dtype: DType) -> Number | Given:
     if not isinstance(value, bool):
         raise _no_value(value, dtype, "compare first, as in x != 0")
     return value
+
+
+def _checked_complex(value: PythonNumber, dtype: DType) -> PythonNumber | Given:
+    """The number with parts as a complex dtype has them; a real one as its real part."""
+    if isinstance(value, complex):
+        return complex(*[cast("float", checked(part, dtype.component)) for part in (value.real, value.imag)])
+    return checked(float(value) if isinstance(value, bool) else value, dtype.component)
 
 
 @lru_cache(maxsize=1024)
@@ -154,7 +176,7 @@ def rounded(value: Number, dtype: DType) -> Number:
         ) from None
 
 
-def _no_value(value: Number, dtype: DType, remedy: str) -> DTypeError:
+def _no_value(value: PythonNumber, dtype: DType, remedy: str) -> DTypeError:
     return DTypeError(f"{value!r} is no {dtype.public}", place=calling_line(), remedy=remedy)
 
 
@@ -192,12 +214,12 @@ def isdtype(dtype: object, kind: object) -> bool:
 
 
 def finfo(type_: object, /) -> Any:
-    """NumPy's limits of a float dtype, or of an array's; those of bfloat16 have the same names. Raises `DTypeError` for
-    other dtypes."""
+    """NumPy's limits of a float dtype, or of an array's; those of bfloat16 have the same names, and of a complex dtype
+    they are those of its parts. Raises `DTypeError` for other dtypes."""
     dtype = type_ if isinstance(type_, DType) else to_dtype(getattr(type_, "dtype", type_))
     if dtype is BF16:
         return LIMITS
-    if not dtype.is_float:
+    if not dtype.is_inexact:
         raise DTypeError(f"{dtype.public} is no float dtype", place=calling_line(), remedy="use iinfo for integers")
     return np.finfo(dtype.numpy)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.nodes import AnyNode
-from ocl_ir.guards import Given, Number
+from ocl_ir.guards import Given, PythonNumber
 from ocl_ir.indices import Shape
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.ops import OPS
@@ -26,7 +26,7 @@ from ocl_runtime.errors import DTypeError, NumberRangeError
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
-Operand: TypeAlias = Node | Number
+Operand: TypeAlias = Node | PythonNumber
 
 
 def common_dtype(operands: Sequence[Operand], executor: Executor) -> DType:
@@ -67,13 +67,19 @@ def cast(node: Node, dtype: DType) -> Node:
         return node
     if dtype == BOOL:
         return graph.elementwise("ne", node, graph.scalar(_zero(node.dtype), node.dtype, node.shape))
+    if node.dtype.is_complex and not dtype.is_complex:
+        raise DTypeError(
+            f"{node.dtype.public} as {dtype.public} would lose the imaginary part",
+            place=calling_line(),
+            remedy="take the part that is meant: real(x), imag(x) or abs(x)",
+        )
     known = isinstance(node, graph.Scalar) and not isinstance(node.value, Given)
-    if isinstance(node, graph.Scalar) and known and (dtype.is_float or not node.dtype.is_float):
+    if isinstance(node, graph.Scalar) and known and (dtype.is_inexact or not node.dtype.is_float):
         return graph.scalar(dtype.value(node.value), dtype, node.shape)
     return graph.convert(node, dtype)
 
 
-def _zero(dtype: DType) -> Number:
+def _zero(dtype: DType) -> PythonNumber:
     return 0.0 if dtype.is_float else 0
 
 
@@ -84,7 +90,7 @@ def apply(row: Row, operands: Sequence[Operand], executor: Executor) -> Node:
     shapes that do not broadcast, `NumberRangeError` for a Python number that does not fit its neighbour's dtype.
     """
     common, op, dtype = typed(row.name, executor.default_real, _kinds(operands))
-    if common == F64:
+    if common.component is F64:
         require(common, executor.target)
     if op is None:
         return _SPECIAL[row.rule](row, operands, common, executor)
@@ -111,6 +117,8 @@ def is_short_power(op: str, exponent: object, dtype: DType) -> bool:
     a reciprocal, which NumPy's operator computes so too, and products whose error is less than that of `pow`, which
     halves would round on the way."""
     if op not in {"pow", "ipow"} or type(exponent) not in {int, float}:
+        return False
+    if dtype.is_complex and exponent == -1:
         return False
     return exponent == 2 or (exponent in {0.5, -1} and op == "pow") or (exponent in {3, 4} and dtype.bits != 16)
 
@@ -152,12 +160,34 @@ def _numeric(row: Row, dtype: DType, _: DType) -> tuple[str | None, DType]:
         if row.op not in WIDENS_BOOL:
             raise _refused(row, dtype, "use logical functions, or convert: astype(x, int8)")
         dtype = I8
+    if dtype.is_complex:
+        return _of_complex(row, dtype), dtype
     return (None if row.op == "pow" and not dtype.is_float else row.op), dtype
 
 
+_COMPLEX_OPS = MappingProxyType({"abs": "magnitude"})
+"""The operations of complex numbers that have another name than those of real ones."""
+
+
+def _of_complex(row: Row, dtype: DType) -> str:
+    """The operation of a row on complex numbers."""
+    op = _COMPLEX_OPS.get(row.op, row.op)
+    if not OPS[op].takes_complex():
+        raise _refused(row, dtype, "take a part first: real(x), imag(x) or abs(x)")
+    return op
+
+
 def _real(row: Row, dtype: DType, default_real: DType) -> tuple[str | None, DType]:
+    if dtype.is_complex:
+        return _of_complex(row, dtype), dtype
     dtype = dtype if dtype.is_float else default_real
     return (None if row.op == "nextafter" and dtype.bits == 16 else row.op), dtype
+
+
+def _rounding(row: Row, dtype: DType, _: DType) -> tuple[str | None, DType]:
+    if dtype.is_complex:
+        return _of_complex(row, dtype), dtype
+    return (row.op if dtype.is_float else None), dtype
 
 
 def _floating(row: Row, dtype: DType, _: DType) -> tuple[str | None, DType]:
@@ -165,12 +195,14 @@ def _floating(row: Row, dtype: DType, _: DType) -> tuple[str | None, DType]:
 
 
 def _compare(row: Row, dtype: DType, _: DType) -> tuple[str | None, DType]:
+    if dtype.is_complex:
+        return _of_complex(row, dtype), dtype
     ordered_bools = dtype == BOOL and row.op not in {"eq", "ne"}
     return row.op, U8 if ordered_bools else dtype
 
 
 def _bits(row: Row, dtype: DType, _: DType) -> tuple[str | None, DType]:
-    if dtype.is_float:
+    if dtype.is_inexact:
         raise _refused(row, dtype, "convert to an integer dtype first: astype(x, int32)")
     shifts_bools = dtype == BOOL and row.op in {"shl", "shr"}
     return row.op, I8 if shifts_bools else dtype
@@ -188,7 +220,7 @@ _TYPES: Mapping[Rule, Callable[[Row, DType, DType], tuple[str | None, DType]]] =
     {
         "numeric": _numeric,
         "real": _real,
-        "rounding": _floating,
+        "rounding": _rounding,
         "compare": _compare,
         "classify": _floating,
         "bits": _bits,
@@ -205,7 +237,7 @@ def _of_bools_or_power(row: Row, operands: Sequence[Operand], dtype: DType, exec
     if row.op != "pow":
         return as_node(operands[0], dtype, common_shape(operands))
     power = operands[1]
-    if not isinstance(power, AnyNode) and power < 0:
+    if not isinstance(power, AnyNode | complex) and power < 0:
         raise DTypeError(
             f"{row.name} of integers to the negative power {power}",
             place=calling_line(),
@@ -227,6 +259,12 @@ def _unrounded(row: Row, operands: Sequence[Operand], dtype: DType, executor: Ex
 
 def _classified(row: Row, operands: Sequence[Operand], dtype: DType, executor: Executor) -> Node:
     del executor
+    if dtype.is_complex:
+        if row.op == "signbit":
+            raise _refused(row, dtype, "take a part first: real(x) or imag(x)")
+        node = as_node(operands[0], dtype, common_shape(operands))
+        parts = [graph.elementwise(row.op, graph.elementwise(part, node)) for part in ("real", "imag")]
+        return graph.elementwise("and" if row.op == "isfinite" else "or", *parts)
     if row.op == "signbit" and dtype.kind == "int":
         return _at("lt", [*operands, 0], dtype)
     return graph.scalar(row.op == "isfinite", BOOL, common_shape(operands))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Step
-from ocl_ir.guards import Backed, Number
+from ocl_ir.guards import Backed, PythonNumber
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
@@ -62,7 +62,7 @@ def fitted(value: Operand, dtype: DType, shape: Shape, where: Where = "") -> Nod
     Raises `ShapeError` for a shape that does not broadcast, `NumberRangeError` for a Python number that the dtype does
     not hold.
     """
-    if isinstance(value, Number):
+    if isinstance(value, PythonNumber):
         return as_node(_number(value, dtype), dtype, shape)
     value_shape = value.shape
     if value_shape == shape and value.dtype is dtype:
@@ -79,11 +79,17 @@ def fitted(value: Operand, dtype: DType, shape: Shape, where: Where = "") -> Nod
     return graph.expand(cast(value, dtype), shape, where)
 
 
-def _number(value: Number, dtype: DType) -> Number:
+def _number(value: PythonNumber, dtype: DType) -> PythonNumber:
     if isinstance(value, Backed):
         return value
     if dtype == BOOL:
         return bool(value)
+    if isinstance(value, complex) and not dtype.is_complex:
+        raise DTypeError(
+            f"{value} written into {dtype.public}",
+            place=calling_line(),
+            remedy="write its real part, or convert the array first: astype(x, complex64)",
+        )
     if dtype.is_integer and isinstance(value, float):
         if not math.isfinite(value):
             raise NumberRangeError(

@@ -14,6 +14,7 @@ from typing import Any, Final
 from ocl_ir.graph.build import (
     Assign,
     Buffer,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -34,6 +35,7 @@ from ocl_runtime.plan.structure import Structure
 _OWN: Final[dict[type, tuple[str, ...]]] = {
     Assign: ("region",),
     Buffer: ("layout",),
+    CustomCall: ("algorithm",),
     Elementwise: ("op",),
     Iota: ("layout",),
     Movement: ("step",),
@@ -160,7 +162,7 @@ class Comparison:
         for what in _OWN.get(type(node), ()):
             value = self.named(getattr(node, what))
             checks.append(f"{name}.{what} is not {value} and {name}.{what} != {value}")
-        if isinstance(node, Gather | Scatter):
+        if isinstance(node, Gather | Scatter | CustomCall):
             checks.append(f"len({name}.args) != {len(node.args)}")
         return checks
 

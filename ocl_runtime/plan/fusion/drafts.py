@@ -15,7 +15,7 @@ from ocl_runtime.plan.fusion.bundles import Bundle
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.reduction_order import Order
-from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, dtype_of
 
 
 @dataclass(slots=True)
@@ -54,6 +54,11 @@ class Draft:
         looks_up = Lookup in map(type, group.values)
         roots = frozenset((group.root,))
         return cls([group], shape, axes, order, layouts, roots, computed, scalars, operations, looks_up)
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it computes with complex numbers."""
+        return any(dtype_of(value).is_complex for group in self.groups for value in group.values)
 
     @property
     def memory(self) -> frozenset[tuple[Node, Layout]]:

@@ -4,7 +4,7 @@ A group is a tree of elementwise operations, with at most one reduction, scan or
 result towards the leaves, breadth first, and stops at
 
 - buffers, iotas and scalars;
-- reductions, scans, products of matrices and writes, which are computed first;
+- reductions, scans, sorts, products of matrices, custom calls and writes, which are computed first;
 - what is computed anyway: a wanted result, or where another group has stopped;
 - a reshape of something that does not lie in memory in order, unless all else that is read can be had in the shape
   from before the reshape;
@@ -18,13 +18,14 @@ the leaf's layout goes through the chain. A node that is reached twice by one ch
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -39,6 +40,7 @@ from ocl_ir.graph.build import (
 )
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
+from ocl_ir.types import COMPLEX_LANES
 from ocl_runtime.plan.fusion.canonical import canonical, copies, stays
 from ocl_runtime.plan.fusion.chain import Chain, in_memory
 from ocl_runtime.plan.fusion.cost import choice
@@ -46,8 +48,18 @@ from ocl_runtime.plan.fusion.decisions import Cut, Decisions
 from ocl_runtime.plan.fusion.growing import Growing, most_operations
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.readers import readers
+from ocl_runtime.plan.fusion.reduction_order import row_lanes
 from ocl_runtime.plan.fusion.values import Leaf, Value, leaves_of
 from ocl_runtime.plan.target import Target
+
+_COMPUTED = (Reduce, Scan, Sort, Contract, CustomCall, Assign, Scatter)
+"""What lies in row-major order once it has been computed, whoever reads it."""
+
+_READ_WHOLE: Mapping[type[Node], str] = {
+    Contract: "a product of matrices reads it",
+    CustomCall: "an algorithm of the library reads it",
+}
+"""What computes nothing of its operands on the way, and so why they are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,8 @@ class Group:
     They are computed at every place of `shape`. What is no reduction is stored in row-major order of it, where the
     root's elements lie as `layout` says. Where the root is a write, the values are what is written, over `base`; at
     computed places, the last of them is the operation `scatter`: of the value, of whether it is written, and of its
-    coordinates. Where the root is a product of matrices, the values are the two.
+    coordinates. Where the root is a product of matrices or a
+    custom call, the values are its operands.
     `looks`: the only value lies in memory and is all that the root is, in a layout. `why` says why the root is not
     computed by who reads it.
     """
@@ -83,14 +96,14 @@ class Group:
             not self.looks
             and self.reduce is None
             and self.base is None
-            and not isinstance(self.root, Contract | Scan | Sort)
+            and not isinstance(self.root, Contract | CustomCall | Scan | Sort)
         )
 
     @property
     def view(self) -> Leaf | None:
         """The memory that the group only looks at in another way, if that is all it does."""
-        leaf = self.values[0]
-        return leaf if self.looks and isinstance(leaf, Leaf) else None
+        leaf = self.values[0] if self.looks else None
+        return leaf if isinstance(leaf, Leaf) else None
 
 
 def groups(
@@ -136,6 +149,27 @@ def _in_order(roots: Sequence[Node], made: dict[Node, Group], fuser: _Fuser) -> 
     return order
 
 
+_WIDE_ROWS = "a reduction joins more lanes than vectors have complex numbers"
+
+
+def _parts_in_wide_rows(nodes: Iterable[Node], target: Target) -> list[Node]:
+    """What is real and made of complex numbers, where there are reductions in more lanes than vectors have of these:
+    the order of a sum depends on what is added only, not on what computes that."""
+    nodes = list(nodes)
+    wide = any(
+        isinstance(node, Reduce) and row_lanes(node.arg.dtype, node.accumulator, target) > COMPLEX_LANES[-1]
+        for node in nodes
+    )
+    return [
+        node
+        for node in nodes
+        if wide
+        and isinstance(node, Elementwise)
+        and not node.dtype.is_complex
+        and any(arg.dtype.is_complex for arg in node.args)
+    ]
+
+
 class _Fuser:
     """What the groups of one plan have in common: which nodes are computed by themselves."""
 
@@ -154,6 +188,8 @@ class _Fuser:
         self._layouts = layouts
         self._dense = dense
         read_counts = readers(self._alone)
+        if any(node.dtype.is_complex for node in read_counts):
+            self._alone |= dict.fromkeys(_parts_in_wide_rows(read_counts, target), _WIDE_ROWS)
         self._order = {node: number for number, node in enumerate(read_counts)}
         """Of all nodes, operands first: as a program asked for them."""
         self._reshapes = any(isinstance(node, Movement) and copies(node) for node in read_counts)
@@ -196,7 +232,7 @@ class _Fuser:
                 shapes.append(node.arg.shape)
             elif isinstance(node, Buffer | Iota):
                 others.append(node.layout)
-            elif node in self._alone or isinstance(node, Reduce | Scan | Sort | Contract | Assign | Scatter):
+            elif node in self._alone or isinstance(node, _COMPUTED):
                 others.append(canonical(node))
             else:
                 return None
@@ -209,7 +245,7 @@ class _Fuser:
         growing = Growing(root, self._alone, self._layouts, self._dense)
         chain: Chain | None = None
         looks, layout = False, self._layouts.contiguous(root.shape)
-        if isinstance(root, Contract):
+        if isinstance(root, Contract | CustomCall):
             sides = tuple(growing.leaf(growing.reach(arg, None)) for arg in root.args)
             return self._grown(Group(root, None, root.shape, sides, layout, why=self._alone[root]), growing)
         shape, base = root.shape, None
@@ -241,7 +277,7 @@ class _Fuser:
         return self._grown(Group(root, reduce, shape, growing.values(body), layout, base, looks, why), growing)
 
     def _grown(self, group: Group, growing: Growing) -> Group:
-        otherwise = "a product of matrices reads it" if isinstance(group.root, Contract) else "it is written into"
+        otherwise = _READ_WHOLE.get(type(group.root), "it is written into")
         for source in [leaf.source for leaf in group.leaves if leaf.computed]:
             self._alone.setdefault(source, growing.reasons.get(source, otherwise))
         if self._decisions is not None:

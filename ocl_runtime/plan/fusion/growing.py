@@ -15,6 +15,7 @@ from ocl_ir.graph.build import (
     Assign,
     Buffer,
     Contract,
+    CustomCall,
     Elementwise,
     Gather,
     Iota,
@@ -52,6 +53,7 @@ MAX_POINTERS = 24
 _ENDS: Mapping[type[Node], str] = {
     Reduce: "a reduction ends its kernel",
     Contract: "a product of matrices ends its kernel",
+    CustomCall: "an algorithm of the library ends its kernel",
     Assign: "a write ends its kernel",
     Scatter: "a write ends its kernel",
     Scan: "a scan ends its kernel",

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from ocl_ir.graph.build import Elementwise, Gather, Movement, Node, Reduce, Scalar
 from ocl_ir.kernel.work import length
 from ocl_ir.layout import Layout
+from ocl_ir.types import COMPLEX_LANES
 from ocl_runtime.plan.fusion.bundles import Bundle, Result
 from ocl_runtime.plan.fusion.canonical import canonical
 from ocl_runtime.plan.fusion.cost import choice
@@ -244,6 +245,8 @@ class _Merger:
                 return None, "it has another shape"
         else:
             reduces, other = (first, second) if second.axes is None else (second, first)
+            if reduces.order is not None and reduces.order.lanes > COMPLEX_LANES[-1] and other.is_complex:
+                return None, "it reduces in vectors of more lanes than there are of complex numbers"
             made = replace(made, shape=reduces.shape, axes=reduces.axes, order=reduces.order)
             if other.shape == reduces.kept:
                 made.rows = made.rows | {group.root for group in other.groups}

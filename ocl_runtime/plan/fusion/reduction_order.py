@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ocl_ir.layout import Layout
-from ocl_ir.types import DType
+from ocl_ir.types import COMPLEX_LANES, LANES, DType
 from ocl_runtime.plan.fusion.canonical import axes_in_memory
 from ocl_runtime.plan.target import Target
 
@@ -94,7 +94,7 @@ def order(
     kept = tuple(axis for axis in in_order if axis not in axes)
     reduced = tuple(axis for axis in in_order if axis in axes)
     results, elements = (math.prod(canonical.shape[axis] for axis in some) for some in (kept, reduced))
-    lanes = max(1, min(16, target.vector_bytes // max(dtype.size, accumulator.size // 4)))
+    lanes = row_lanes(dtype, accumulator, target)
     width = 1
     for axis in reversed(in_order):  # neighbouring results
         if axis in axes:
@@ -109,6 +109,12 @@ def order(
         return Order("columns", kept, reduced, 1, team, 1, parts, per)
     in_rows = bool(in_order) and in_order[-1] in axes and elements >= lanes
     return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
+
+
+def row_lanes(dtype: DType, accumulator: DType, target: Target) -> int:
+    """Lanes in which rows of a dtype are joined."""
+    most = COMPLEX_LANES[-1] if dtype.is_complex or accumulator.is_complex else LANES[-1]
+    return max(1, min(most, target.vector_bytes // max(dtype.size, accumulator.size // 4)))
 
 
 def slab(width: int, elements: int, lanes: int, target: Target) -> int:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout, collapse
-from ocl_ir.types import DType
+from ocl_ir.types import COMPLEX_LANES, LANES, DType
 from ocl_runtime.plan.fusion.reduction_order import order, power_of_two
 from ocl_runtime.plan.fusion.values import Fold, Leaf
 from ocl_runtime.plan.kernels.contract_kernel import ContractForm, build
@@ -65,7 +65,8 @@ def contract_launches(
     left, right = contraction.left.layout, contraction.right.layout
     *batch, m, k = left.shape
     n = right.shape[-1]
-    lanes = max(1, min(16, target.vector_bytes // max(contraction.accumulator.size, contraction.dtype.size)))
+    most = COMPLEX_LANES[-1] if contraction.accumulator.is_complex else LANES[-1]
+    lanes = max(1, min(most, target.vector_bytes // max(contraction.accumulator.size, contraction.dtype.size)))
     lanes = lanes if n >= lanes else 1
     rows, vectors, items = (4, 2, 1) if target.kind == "cpu" else (8, 1, target.group_size)
     vectors = vectors if lanes > 1 and n >= lanes * vectors else 1

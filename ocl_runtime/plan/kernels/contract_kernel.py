@@ -95,7 +95,7 @@ class _Builder:
         self._store(where, part, row, vectors, lanes, block)
 
     def _added(self, left: Ref, right: Ref, sum_: Ref) -> Ref:
-        fused = self._form.accumulator.is_float
+        fused = self._form.accumulator.is_inexact
         return self._k.op("fma", left, right, sum_) if fused else left * right + sum_
 
     def _left(self, where: dict[int, Ref], row: Ref, i: Ref) -> Ref:

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ocl_ir.graph.build import Storage
 from ocl_ir.guards import Given, Number
 from ocl_ir.layout import Layout
-from ocl_ir.types import BF16, BOOL, F16, F32, U8, U32, U64, DType, Pointer
+from ocl_ir.types import BF16, BOOL, COMPLEX_LANES, F16, F32, LANES, U8, U32, U64, DType, Pointer
 from ocl_runtime.plan.fusion.values import Fold, Operation, Value, dtype_of
 from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target
@@ -247,8 +247,9 @@ def index_dtype(layouts: Sequence[Layout], *counts: int) -> DType:
 
 def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) -> int:
     """Elements of one wide access, so that the largest dtype of an expression fills it."""
-    sizes = [dtype_of(value).size for value in values] + [dtype.size for dtype in more]
-    return max(1, min(16, target.vector_bytes // max(sizes)))
+    dtypes = [*map(dtype_of, values), *more]
+    most = COMPLEX_LANES[-1] if any(dtype.is_complex for dtype in dtypes) else LANES[-1]
+    return max(1, min(most, target.vector_bytes // max(dtype.size for dtype in dtypes)))
 
 
 def rounded_up(size: int, unit: int) -> int:

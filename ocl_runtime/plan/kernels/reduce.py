@@ -16,7 +16,17 @@ from ocl_ir.indices import Shape
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout, collapse
 from ocl_runtime.plan.fusion.reduction_order import Order, order, power_of_two, slab
-from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, below, leaf_layouts, table_layouts
+from ocl_runtime.plan.fusion.values import (
+    Fold,
+    Leaf,
+    Lookup,
+    Operation,
+    Value,
+    below,
+    dtype_of,
+    leaf_layouts,
+    table_layouts,
+)
 from ocl_runtime.plan.kernels.accesses import accesses
 from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -179,7 +189,8 @@ def _lanes(space: _Space, reduction: Reduction, target: Target) -> tuple[int, in
     if plan.way == "rows":
         whole = plan.lanes > 1 and (len(space.reduced) == 1 or space.reduced[-1] % plan.lanes == 0)
         return plan.lanes, plan.chains, whole
-    lanes = lanes_for([value for value in reduction.values if isinstance(value, Leaf)], [], target)
+    complex_ = [value for value in reduction.values if dtype_of(value).is_complex]
+    lanes = lanes_for([*complex_, *(value for value in reduction.values if isinstance(value, Leaf))], [], target)
     steps = [layout.strides[len(space.kept) - 1] for layout in space.layouts] if space.kept else []
     if not space.kept or space.kept[-1] < lanes or any(step not in (0, 1) for step in steps) or 1 not in steps:
         return 1, 1, False

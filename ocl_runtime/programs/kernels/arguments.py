@@ -87,6 +87,8 @@ class Arguments:
         if isinstance(value, bool | np.bool_):
             self.numbers[path] = bool(value)
             return ScalarType(BOOL)
+        if isinstance(value, complex | np.complexfloating):
+            raise self._wrong(path, value, "a real number", "pass its parts, and write complex(re, im)")
         if isinstance(value, np.generic):
             self.numbers[path] = value
             return ScalarType(from_numpy(value.dtype))

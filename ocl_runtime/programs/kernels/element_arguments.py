@@ -16,12 +16,15 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.graph.nodes import AnyNode
-from ocl_ir.guards import NUMBERS
+from ocl_ir.guards import NUMBERS, Number
 from ocl_ir.language.parameters import Constant, ElementType, IndexType, Parts, ScalarType
 from ocl_ir.language.values.captures import may_be_captured
+from ocl_ir.source_line import calling_line
 from ocl_ir.types import BF16, BOOL, F32, I32, I64
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.meaning.semantics import Operand
 from ocl_runtime.arrays.operands import operands_of
+from ocl_runtime.errors import DTypeError
 from ocl_runtime.plan.executor import Executor
 from ocl_runtime.programs.kernels.annotations import ConstantAnnotation, constant_value, undefined
 from ocl_runtime.programs.kernels.arguments import parts_of
@@ -107,11 +110,22 @@ def _filled(skeleton: Any, types: Iterator[ElementType]) -> ElementType:
     return known
 
 
+def _computed_with(what: str, operand: Operand) -> Node | Number:
+    """An operand as kernels in Python compute with it. Raises `DTypeError` for a complex number that stands alone."""
+    if isinstance(operand, complex):
+        raise DTypeError(
+            f"{what} is called with the complex number {operand}",
+            place=calling_line(),
+            remedy="pass its parts, and write complex(re, im)",
+        )
+    return loaded(operand) if isinstance(operand, AnyNode) else operand
+
+
 def _operands(what: str, values: list[Any]) -> tuple[list[Node], list[ElementType], Executor]:
     """Operands as nodes and types; a Python float has the dtype of the floats beside it, a Python int is an index.
     Elements of bfloat16 are float32, as kernels load them."""
     given, executor = operands_of(what, values)
-    operands = [loaded(operand) if isinstance(operand, AnyNode) else operand for operand in given]
+    operands = [_computed_with(what, operand) for operand in given]
     dtypes = [operand.dtype for operand in operands if not isinstance(operand, bool | int | float)]
     floats = [dtype for dtype in dtypes if dtype.is_float]
     real = max(floats, key=lambda dtype: dtype.bits) if floats else executor.default_real

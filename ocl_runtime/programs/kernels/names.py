@@ -11,7 +11,7 @@ from ocl_runtime.programs.kernels.annotations import Array, Array1, Array2, Arra
 
 _DTYPES = (
     *("bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
 )
 
 NAMES: Final[dict[str, Any]] = {

@@ -77,7 +77,18 @@ def _dtype(name: str) -> DType | None:
         dtype = np.dtype(name)
     except TypeError:
         return None
-    return from_numpy(dtype)
+    return _without_complex(name, from_numpy(dtype))
+
+
+def _without_complex(name: str, dtype: DType) -> DType:
+    """The dtype. Raises `DTypeError` for complex numbers, of which a text in OpenCL C would multiply the parts."""
+    if dtype.is_complex:
+        raise DTypeError(
+            f"{name} is {dtype.public}, which OpenCL C does not have",
+            place=calling_line(),
+            remedy="write it in Python with @ocl.elementwise, or pass real(x) and imag(x)",
+        )
+    return dtype
 
 
 def bound_types(kernel: str, params: Sequence[Parameter], args: Sequence[Any], default_real: DType) -> dict[str, DType]:
@@ -97,6 +108,7 @@ def bound_types(kernel: str, params: Sequence[Parameter], args: Sequence[Any], d
                     place=calling_line(),
                     remedy="convert it: ocl.astype(x, 'float32'); a RawKernel takes its bits as ushort",
                 )
+            _without_complex(param.name, dtype)
             if types.setdefault(param.type, dtype) is not dtype and kinds is Array:
                 raise DTypeError(
                     f"kernel {kernel} got an array of {dtype.public} for {param.name}, where {param.type} is "

@@ -270,13 +270,13 @@ OTHERS = [
 NO_VALUES = {
     "Array", "__array_api_version__", "compute", "current", "use", "set_default", "can_cast", "finfo", "iinfo",
     "isdtype", "result_type", "e", "inf", "nan", "pi", "newaxis", "bool", "int8", "int16", "int32", "int64", "uint8",
-    "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16",
+    "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16", "complex64", "complex128",
     "Download", "allocate", "compute_into", "download", "pinned_empty", "upload", "from_dlpack", "from_pyopencl",
     "explain", "__array_namespace_info__", "broadcast_shapes",
 }  # fmt: skip
 """Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
-ELSEWHERE = {"add_at", "argsort", "bincount", "histogram", "set_at", "sort"}
-"""Tested by `test_adding.py`, `test_indexing.py`, `test_sorting.py` and `tests/differential/test_counting.py`."""
+ELSEWHERE = {"add_at", "angle", "argsort", "bincount", "complex_of", "histogram", "set_at", "sort"}
+"""Tested by `test_adding.py`, `test_complex.py`, `test_indexing.py`, `test_sorting.py` and `tests/differential/test_counting.py`."""
 
 
 def evaluated(code: str) -> ocl.Array:

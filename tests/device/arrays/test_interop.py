@@ -973,7 +973,7 @@ def test_out_of_order_queues(runtime: Runtime, queue: cl.CommandQueue) -> None:
     ("more", "error", "match"),
     [
         ({}, DTypeError, "no dtype"),
-        ({"dtype": "c8"}, DTypeError, "complex"),
+        ({"dtype": "c32"}, DTypeError, "complex256"),
         ({"dtype": "f4", "offset": 2}, ShapeError, "from byte 2 on"),
         ({"dtype": "f4", "offset": -4}, ShapeError, "from byte -4 on"),
         ({"dtype": "f4", "shape": (5, 9)}, ShapeError, "160 bytes"),
@@ -1001,8 +1001,8 @@ def test_what_does_not_fit_an_array(runtime: Runtime, queue: cl.CommandQueue) ->
             ocl.from_pyopencl(cla.Array(queue, (5,), np.float32, data=buffer, offset=offset, strides=strides))
     with pytest.raises(ShapeError, match="strides"):
         ocl.from_pyopencl(cla.Array(queue, (5,), np.float32, data=buffer, strides=(6,)))
-    with pytest.raises(DTypeError, match="complex"):
-        ocl.from_pyopencl(cla.Array(queue, (5,), np.complex64, data=buffer))
+    with pytest.raises(DTypeError, match="complex256"):
+        ocl.from_pyopencl(cla.Array(queue, (1,), np.clongdouble, data=buffer))
 
 
 def test_what_is_nothing_of_pyopencls(runtime: Runtime, queue: cl.CommandQueue) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
-from ocl_ir.ops import OPS, Op
+from ocl_ir.op_rows import Op
+from ocl_ir.ops import OPS
 from ocl_ir.types import F32, F64, DType
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.expressions import BY_FOURS, IN_FOURS, ROUNDING

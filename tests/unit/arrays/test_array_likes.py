@@ -41,7 +41,9 @@ def replaced(x: Any) -> Array:
 CALLS: dict[str, Callable[[Any], Any]] = {
     "asarray": xp.asarray, "astype": lambda x: xp.astype(x, "i4"), "clip": lambda x: xp.clip(x, 0, 3),
     "where": lambda x: xp.where(xp.greater(x, 1), x, 0), "positive": xp.positive, "conj": xp.conj, "real": xp.real,
-    "imag": xp.imag, "round": lambda x: xp.round(x, 1), "square": xp.square, "reciprocal": xp.reciprocal,
+    "imag": xp.imag, "angle": xp.angle,
+    "complex_of": lambda x: xp.complex_of(x, 1), "round": lambda x: xp.round(x, 1), "square": xp.square,
+    "reciprocal": xp.reciprocal,
     "logaddexp": lambda x: xp.logaddexp(x, x), "zeros_like": xp.zeros_like, "ones_like": xp.ones_like,
     "empty_like": xp.empty_like, "full_like": lambda x: xp.full_like(x, 3), "tril": xp.tril, "triu": xp.triu,
     "broadcast_to": lambda x: xp.broadcast_to(x, (2, 3, 3)), "broadcast_arrays": lambda x: xp.broadcast_arrays(x, 1)[1],
@@ -293,13 +295,16 @@ def test_namespace_info(runtime: InterpretedRuntime) -> None:
     assert info.default_device() == runtime.device
     assert info.devices() == [runtime.device]
     assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
-    assert info.default_dtypes() == {"real floating": np.float32, "integral": np.int64, "indexing": np.int64}
+    assert info.default_dtypes() == {
+        "real floating": np.float32, "complex floating": np.complex64, "integral": np.int64, "indexing": np.int64,
+    }  # fmt: skip
     assert set(info.dtypes()) == {
         "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+        "complex64", "complex128",
     }  # fmt: skip
     assert info.dtypes(kind="unsigned integer").keys() == {"uint8", "uint16", "uint32", "uint64"}
     assert info.dtypes(kind=("bool", "real floating"))["float64"] == np.float64
-    assert info.dtypes(kind="complex floating") == {}
+    assert info.dtypes(kind="complex floating") == {"complex64": np.complex64, "complex128": np.complex128}
     with pytest.raises(Error, match="is not that of the runtime in use"):
         info.dtypes(device="elsewhere")
 

@@ -1,6 +1,7 @@
 """What `ocl_runtime.language` hands to users:
 
 mathematics.py    builtins of numbers
+complex_numbers.py those of complex numbers
 tuples.py         Python's functions of tuples
 work_items.py     builtins of the index space, memory and loops
 printing.py       what work-items print

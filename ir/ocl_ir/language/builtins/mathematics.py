@@ -181,6 +181,8 @@ def absolute(t: Calls, x: Value) -> Value:
     """The absolute value."""
     if is_static(x):
         return t.static(abs, x)
+    if isinstance(x, Number) and x.dtype.is_complex:
+        return Number(t.k.op("magnitude", x.ref), x.dtype.component)
     return HostNumber("abs", (x,)) if isinstance(x, HostNumber) else t.numeric("abs", x)
 
 

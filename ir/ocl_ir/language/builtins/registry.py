@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from ocl_ir.language.builtins import groups, mathematics, printing, subgroups, tile_builtins, tuples, work_items
+from ocl_ir.language.builtins import (
+    complex_numbers,
+    groups,
+    mathematics,
+    printing,
+    subgroups,
+    tile_builtins,
+    tuples,
+    work_items,
+)
 from ocl_ir.language.values import python_functions
 
 BUILTINS: dict[str, Any] = {
     **mathematics.BUILTINS,
+    **complex_numbers.BUILTINS,
     **work_items.BUILTINS,
     **groups.BUILTINS,
     **subgroups.BUILTINS,
@@ -16,5 +26,6 @@ BUILTINS: dict[str, Any] = {
 }
 
 python_functions.register(
-    mathematics.BUILTINS, mathematics.PYTHON | work_items.PYTHON | tuples.PYTHON | printing.PYTHON
+    mathematics.BUILTINS | complex_numbers.BUILTINS,
+    mathematics.PYTHON | complex_numbers.PYTHON | work_items.PYTHON | tuples.PYTHON | printing.PYTHON,
 )

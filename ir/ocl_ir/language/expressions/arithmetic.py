@@ -82,13 +82,13 @@ class Arithmetic(Conversions):
         if op == "pow":
             return self._power(left, right, a, b)
         class_ = self._meet(op, left, right, a, b)
-        if op == "div" and not (class_.dtype and class_.dtype.is_float) and class_.literal != "float":
+        if op == "div" and not (class_.dtype and class_.dtype.is_inexact) and class_.literal != "float":
             class_ = Class(dtype=self.options.default_real)
         if op in _BITWISE:
             self._check_bits(op, class_, left, right)
         elif class_.dtype is BOOL or class_.literal == "bool":
             raise self.fault(f"{SIGNS[op]} of bools", "convert one: int(…)", DTypeError)
-        if op in _DIVISIONS and class_.literal != "float" and not (class_.dtype and class_.dtype.is_float):
+        if op in _DIVISIONS and class_.literal != "float" and not (class_.dtype and class_.dtype.is_inexact):
             self.check_divisor(written or SIGNS[op], right)
         return self._computed(op, (left, right), class_)
 
@@ -133,7 +133,7 @@ class Arithmetic(Conversions):
         return parts if len(parts) == 2 else ["a", "b"]
 
     def _check_bits(self, op: str, class_: Class, left: Value, right: Value) -> None:
-        if class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_float):
+        if class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_inexact):
             wrong = left if not self._is_integer(left) else right
             raise self.fault(
                 f"{SIGNS[op]} of {self.described(wrong)}", "bits are those of integers and bools", DTypeError
@@ -239,7 +239,7 @@ class Arithmetic(Conversions):
 
     def _shifted(self, op: str, left: Value, right: Value, a: Class, b: Class) -> Number:
         for value, class_ in ((left, a), (right, b)):
-            if class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_float):
+            if class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_inexact):
                 raise self.fault(f"{SIGNS[op]} of {self.described(value)}", "shifts are those of integers", DTypeError)
         class_ = self._meet(op, left, right, a, b)
         if class_.dtype is BOOL or class_.literal == "bool":
@@ -276,7 +276,7 @@ class Arithmetic(Conversions):
             if op == "neg":
                 raise self.fault("- of a bool", "write not v, or convert it: -int(v)", DTypeError)
             return Number(self.k.op("not", value.ref), BOOL)
-        if op == "not" and value.dtype.is_float:
+        if op == "not" and value.dtype.is_inexact:
             raise self.fault(f"~ of {self.described(value)}", "bits are those of integers and bools", DTypeError)
         return Number(self.k.op(op, value.ref), value.dtype, value.kind)
 
@@ -285,7 +285,7 @@ class Arithmetic(Conversions):
         if op in HOST and all(isinstance(value, _HOST_KNOWN) for value in values) and not is_static(values):
             return HostNumber(op, values)
         class_ = self.meet_all(op, values)
-        if class_.literal is not None or class_.is_index or not class_.dtype.is_float:  # type: ignore[union-attr]
+        if class_.literal is not None or class_.is_index or not class_.dtype.is_inexact:  # type: ignore[union-attr]
             weak = class_.literal is not None
             class_ = Class("float") if weak and self._all_weak(values) else Class(dtype=self.options.default_real)
         return self._computed(op, values, class_)

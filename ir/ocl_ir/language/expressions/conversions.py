@@ -49,6 +49,8 @@ class Conversions(Reports):
     def converted(self, value: Value, dtype: DType, *, fits: bool = True) -> Ref:
         """A number as a dtype of the program; a literal must fit, unless this is a cast."""
         computed = self.computed_as(dtype)
+        if isinstance(value, HostNumber) and dtype.is_complex:
+            return self.k.convert(self.converted(value, dtype.component), dtype)
         if isinstance(value, HostNumber):
             made = self.parameter(Host(value, dtype), value.name or "number", dtype)
             return self.condition_of_byte(made.ref) if dtype is BOOL else made.ref
@@ -57,6 +59,12 @@ class Conversions(Reports):
         assert isinstance(value, Number)
         if value.dtype is BOOL or dtype is BOOL:
             return self._of_bool(value, dtype)
+        if value.dtype.is_complex and not dtype.is_complex:
+            raise self.fault(
+                f"{self.described(value)} as {dtype_name(dtype)} would lose the imaginary part",
+                "take a part: v.real, v.imag or abs(v)",
+                DTypeError,
+            )
         ref = self.k.convert(value.ref, computed)
         if dtype is F16 and value.dtype is not F16:
             ref = self.k.op("round_f16", ref)
@@ -76,6 +84,11 @@ class Conversions(Reports):
     def _literal(self, value: Any, dtype: DType, *, fits: bool) -> Ref:
         computed = self.computed_as(dtype)
         plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, complex):
+            if not dtype.is_complex:
+                raise self.fault(f"{value!r} has no place in {dtype_name(dtype)}", "take its real part", DTypeError)
+            parts = [self._constant(part, dtype.component) for part in (plain.real, plain.imag)]
+            return self.k.op("complex", *parts)
         if dtype is BOOL:
             if not isinstance(plain, bool) and fits:
                 raise self.fault(f"{value!r} is no bool", "write a comparison: x != 0", DTypeError)
@@ -111,7 +124,7 @@ class Conversions(Reports):
 
     def _constant(self, value: bool | int | float, dtype: DType, count: int = 1) -> Ref:
         type_ = with_lanes(dtype, count)
-        return self.k.const(float(value) if dtype.is_float else value, type_)
+        return self.k.const(float(value) if dtype.is_inexact else value, type_)
 
     def number(self, value: Value) -> Number:
         """A number on the device: a literal alone is an index, or of the default real."""

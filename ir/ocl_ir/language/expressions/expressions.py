@@ -226,8 +226,11 @@ class Expressions(FStrings):
             )
         if name == "dtype" and value.kind == "typed":
             return value.dtype.numpy
+        if name in {"real", "imag"} and value.dtype.is_complex:
+            return Number(self.k.op(name, value.ref), value.dtype.component)
         raise self.fault(
-            f"{name} of {self.described(value)} has no meaning in a kernel", "a number has a dtype, a vector components"
+            f"{name} of {self.described(value)} has no meaning in a kernel",
+            "a number has a dtype, a complex one real and imag, a vector components",
         )
 
     def lanes_of(self, value: Number, lanes: Sequence[int]) -> Number:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.complex_functions import of_parts
 from ocl_ir.errors import DTypeError
 from ocl_ir.language.plain.names import dtype_of
 from ocl_ir.language.plain.numbers import (
@@ -18,6 +19,7 @@ from ocl_ir.language.plain.numbers import (
     cast,
     class_of,
     common,
+    converted,
     in_common,
     in_real,
     is_ours,
@@ -28,7 +30,7 @@ from ocl_ir.language.plain.work_item import default_real, refuse_zero_divisor
 from ocl_ir.language.values.host_numbers import HOST
 from ocl_ir.language.values.promotion import Class
 from ocl_ir.ops import OPS
-from ocl_ir.types import BOOL, F16
+from ocl_ir.types import BOOL, F16, F32, F64
 
 
 def real_function(op: str) -> Callable[..., Any]:
@@ -78,6 +80,24 @@ def question(op: str) -> Callable[[Any], Any]:
         return apply(reference, class_.dtype, value) if class_.dtype and class_.dtype.is_float else op == "isfinite"
 
     return function
+
+
+def conj(value: Any) -> Any:
+    """The complex conjugate; of a real number the number itself."""
+    class_ = common(value)
+    is_complex = class_.dtype is not None and class_.dtype.is_complex
+    return apply(np.conj, class_.dtype, value) if is_complex and class_.dtype else value
+
+
+def to_complex(real: Any, imag: Any = 0.0) -> Any:
+    """Python's `complex`, of parts in the float type in which they meet."""
+    class_ = common(real, imag)
+    if class_.dtype is not None and class_.dtype.is_complex:
+        return real
+    if not is_ours(real, imag):
+        return complex(real, imag)
+    dtype = F64 if in_real(class_) is F64 else F32
+    return Typed(of_parts(*[np.asarray(converted(value, dtype)) for value in (real, imag)])[()])
 
 
 def function_of_bits(op: str) -> Callable[[Any], Any]:

@@ -20,6 +20,7 @@ from ocl_ir.language.values.promotion import INDEX, Class, NoCommonType, meet
 from ocl_ir.language.values.swizzles import component_indices
 from ocl_ir.language.values.values import dtype_name
 from ocl_ir.numpy_functions import power
+from ocl_ir.ops import OPS
 from ocl_ir.types import BOOL, DType, from_numpy
 
 _COMPARISONS = {
@@ -138,6 +139,16 @@ class Typed(Operators):
         return self.value.dtype
 
     @property
+    def real(self) -> Typed:
+        """The real part of a complex number."""
+        return Typed(self.value.real)
+
+    @property
+    def imag(self) -> Typed:
+        """The imaginary part of a complex number."""
+        return Typed(self.value.imag)
+
+    @property
     def lanes(self) -> int:
         """Lanes of a vector; 1 for a scalar."""
         return int(np.size(self.value))
@@ -224,6 +235,8 @@ def truth(value: Any) -> bool:
 def converted(value: Any, dtype: DType, *, fits: bool = True) -> Any:
     """A number in a dtype, for NumPy. Raises `DTypeError` for a literal that does not fit, unless this is a cast."""
     if isinstance(value, Typed | np.generic):
+        if value.dtype.kind == "c" and not dtype.is_complex:
+            raise DTypeError(f"{value!r} as {dtype_name(dtype)} would lose the imaginary part")
         with np.errstate(all="ignore"):
             return plain(value).astype(dtype.numpy)
     if dtype is BOOL:
@@ -239,7 +252,7 @@ def converted(value: Any, dtype: DType, *, fits: bool = True) -> Any:
             raise DTypeError(f"{value!r} does not fit {dtype_name(dtype)}")
         return dtype.numpy.type((number - int(limits.min)) % 2**dtype.bits + int(limits.min))
     with np.errstate(all="ignore"):
-        return dtype.numpy.type(float(value))
+        return dtype.numpy.type(value if isinstance(value, complex) else float(value))
 
 
 def cast(value: Any, dtype: DType) -> Typed:
@@ -269,7 +282,7 @@ def common(*values: Any) -> Class:
 
 def in_real(class_: Class) -> DType:
     """The dtype of floats for a class: its own, or the default real."""
-    return class_.dtype if class_.dtype is not None and class_.dtype.is_float else default_real()
+    return class_.dtype if class_.dtype is not None and class_.dtype.is_inexact else default_real()
 
 
 def apply(function: Callable[..., Any], dtype: DType, *values: Any) -> Typed:
@@ -285,20 +298,23 @@ def binary(op: str, left: Any, right: Any, *, written: str = "") -> Any:
     if op in _COMPARISONS:
         return _compared(op, left, right)
     class_ = common(left, right)
-    if op in _BITS and (class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_float)):
+    if op in _BITS and (class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_inexact)):
         raise DTypeError(f"{op} of {left!r} and {right!r}: bits are those of integers")
     if class_.dtype is BOOL and op == "pow":
         class_ = INDEX
     if op == "div" or class_.literal == "float":
-        return apply(_NUMPY[op], in_real(class_), left, right)
+        dtype = in_real(class_)
+        return apply(OPS[op].reference if dtype.is_complex else _NUMPY[op], dtype, left, right)
     if class_.dtype is BOOL and op not in {"and", "or", "xor"}:
         raise DTypeError(f"{op} of bools", remedy="convert one: int(…)")
     if op == "pow":
         return _power(left, right, class_)
-    if op in _DIVISIONS and not (class_.dtype and class_.dtype.is_float) and not np.all(plain(right)):
+    if op in _DIVISIONS and not (class_.dtype and class_.dtype.is_inexact) and not np.all(plain(right)):
         refuse_zero_divisor(written or _DIVISIONS[op])
     if class_.dtype is None:
         return _of_ints(op, int(left), int(right))
+    if class_.dtype.is_complex:
+        return apply(OPS[op].reference, class_.dtype, left, right)
     return apply(_NUMPY[op], class_.dtype, left, right)
 
 
@@ -314,7 +330,7 @@ def _power(base: Any, exponent: Any, class_: Class) -> Any:
     is_literal = isinstance(exponent, int | float)
     if is_literal and exponent == 2:
         return base * base if class_.dtype is None else apply(np.square, class_.dtype, base)
-    if class_.dtype is not None and class_.dtype.is_float:
+    if class_.dtype is not None and class_.dtype.is_inexact:
         return apply(np.power, class_.dtype, base, exponent)
     if is_literal and exponent < 0:
         raise DTypeError(f"an integer to the negative power {exponent}", remedy="convert the base: float32(…)")
@@ -327,7 +343,7 @@ def _power(base: Any, exponent: Any, class_: Class) -> Any:
 def _compared(op: str, left: Any, right: Any) -> Typed:
     class_ = _comparison_class(left, right)
     function = _COMPARISONS[op]
-    is_float = class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_float)
+    is_float = class_.literal == "float" or (class_.dtype is not None and class_.dtype.is_inexact)
     if not is_float and max(np.size(plain(left)), np.size(plain(right))) == 1:
         return Typed(np.bool_(function(int(left), int(right))))
     if class_.dtype is None:
@@ -342,7 +358,7 @@ def _comparison_class(left: Any, right: Any) -> Class:
 
 
 def _is_integral(class_: Class) -> bool:
-    return class_.literal in {"int", "bool"} or class_.is_index or bool(class_.dtype and class_.dtype.kind != "float")
+    return class_.literal in {"int", "bool"} or class_.is_index or bool(class_.dtype and not class_.dtype.is_inexact)
 
 
 def unary(op: str, value: Any) -> Any:
@@ -352,7 +368,7 @@ def unary(op: str, value: Any) -> Any:
     dtype = from_numpy(value.dtype)
     if dtype is BOOL and op != "not":
         raise DTypeError(f"{op} of a bool", remedy="convert it: int(…)")
-    if op == "not" and dtype.is_float:
+    if op == "not" and dtype.is_inexact:
         raise DTypeError(f"~ of {value!r}", remedy="bits are those of integers and bools")
     return apply({"neg": np.negative, "not": np.invert, "abs": np.abs}[op], dtype, value)
 

@@ -78,7 +78,7 @@ def _with_literal(literal: LiteralKind, other: Class, real: DType) -> Class:
     if other.is_index:
         return Class(dtype=real) if literal == "float" else INDEX
     assert other.dtype is not None
-    if literal == "float" and not other.dtype.is_float:
+    if literal == "float" and not other.dtype.is_inexact:
         return Class(dtype=real)
     return INDEX if other.dtype is BOOL and literal == "int" else other
 
@@ -96,6 +96,6 @@ def _typed(a: DType | None, b: DType | None) -> DType:
     if a is b:
         return a
     common = from_numpy(np.result_type(a.numpy, b.numpy))
-    if common is F64 and F64 not in {a, b}:
+    if common.component is F64 and F64 not in {a.component, b.component}:
         raise NoCommonType
     return common

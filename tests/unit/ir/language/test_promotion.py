@@ -22,7 +22,7 @@ def typed(dtype: DType) -> Class:
 def test_literals(real: DType) -> None:
     for dtype in TYPED:
         assert meet(INT, typed(dtype), real) == (INDEX if dtype is BOOL else typed(dtype))
-        assert meet(FLOAT, typed(dtype), real) == typed(dtype if dtype.is_float else real)
+        assert meet(FLOAT, typed(dtype), real) == typed(dtype if dtype.is_inexact else real)
         assert meet(TRUE, typed(dtype), real) == typed(dtype)
     assert meet(INT, INDEX, real) == meet(TRUE, INDEX, real) == INDEX
     assert meet(FLOAT, INDEX, real) == typed(real)
@@ -41,7 +41,7 @@ def test_index() -> None:
 def test_typed_numbers_meet_as_numpys_but_for_a_float64_that_nobody_has() -> None:
     for a, b in itertools.product(TYPED, repeat=2):
         numpy = from_numpy(np.result_type(a.numpy, b.numpy))
-        if numpy is F64 and F64 not in {a, b}:
+        if numpy.component is F64 and F64 not in {a.component, b.component}:
             with pytest.raises(NoCommonType):
                 meet(typed(a), typed(b), F32)
         else:

@@ -1,0 +1,301 @@
+"""Fourier transforms of the array API standard, of any length, along any axes.
+
+A length without prime factors above 13 is transformed by butterflies (`ocl_runtime.plan.kernels.fourier`), any other
+one as a convolution with a chirp. Real numbers are transformed at half the work, two at a time as one complex number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import ocl_runtime.arrays as xp
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.fourier import FourierTransform, RootsOfUnity
+from ocl_ir.layout import Layout
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import C128, I64, DType
+from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.array import array_of
+from ocl_runtime.arrays.axes import axes_of, axis_of
+from ocl_runtime.arrays.meaning.dtypes import complex_of as complex_dtype
+from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.errors import DTypeError, Error, ShapeError
+from ocl_runtime.fft.lengths import is_smooth, smooth_length
+
+Norm: TypeAlias = Literal["backward", "ortho", "forward"]
+
+_POWERS = {"backward": 0, "ortho": 1, "forward": 2}
+"""Of 1 / sqrt(n), by which a transform is scaled; its inverse has the rest of 1 / n."""
+
+
+def fft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The Fourier transform along an axis: sums of x[j] exp(-2 pi i j k / n) over j.
+
+    `n` cuts the axis or pads it with zeros. "backward" scales the inverse by 1/n, "forward" this one, "ortho" both by
+    1/sqrt(n). Gives complex64 for float32 and narrower, complex128 for float64; integers count as the default real
+    dtype. The error is within twice that of pocketfft (docs/NUMERICS.md).
+
+        fft(asarray([1.0, 0, 0, 0]))        # [1, 1, 1, 1]
+
+    Raises `ShapeError` for an axis without elements or an `n` below 1, `Error` for another norm.
+    """
+    return _along("fft", x, n, axis, norm, inverse=False)
+
+
+def ifft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of `fft`: sums of x[k] exp(2 pi i j k / n) / n over k. Arguments and errors as of `fft`."""
+    return _along("ifft", x, n, axis, norm, inverse=True)
+
+
+def fftn(
+    x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Array:
+    """`fft` along several axes, by default all, or the last ones as many as lengths `s` are given.
+
+    Raises `ShapeError` also for lengths and axes of different number, `IndexingError` for axes that do not exist.
+    """
+    return _along_each("fftn", x, s, axes, norm, inverse=False)
+
+
+def ifftn(
+    x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Array:
+    """The inverse of `fftn`; arguments and errors as of that."""
+    return _along_each("ifftn", x, s, axes, norm, inverse=True)
+
+
+def rfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The first n // 2 + 1 elements of the `fft` of real numbers, which tell the others: these are their conjugates.
+
+    Arguments and errors as of `fft`; raises `DTypeError` for complex numbers.
+    """
+    array = _real("rfft", x)
+    number, length = _line("rfft", array, n, axis)
+    return xp.moveaxis(_of_real(_fitted(array, length, number), _power("rfft", norm)), -1, number)
+
+
+def irfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of `rfft`: `n` real numbers, by default twice the length less two. Of the first element, and of the
+    last one where n is even, the imaginary part counts as 0. Arguments and errors as of `fft`."""
+    array = _complex("irfft", x)
+    number = axis_of("irfft", axis, array.ndim)
+    length = 2 * (array.shape[number] - 1) if n is None else n
+    _check("irfft", array, number, length)
+    half = _fitted(array, length // 2 + 1, number)
+    return xp.moveaxis(_to_real(half, length, 2 - _power("irfft", norm)), -1, number)
+
+
+def rfftn(
+    x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Array:
+    """`rfft` along the last of several axes, then `fft` along the others. Arguments as of `fftn`, errors as of
+    `rfft`."""
+    array = _real("rfftn", x)
+    numbers, lengths = _lines("rfftn", array, s, axes)
+    if not numbers:
+        raise _no_axes("rfftn")
+    result = rfft(array, n=lengths[-1], axis=numbers[-1], norm=norm)
+    return _along_each("rfftn", result, lengths[:-1], numbers[:-1], norm, inverse=False)
+
+
+def irfftn(
+    x: ArrayLike, /, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: Norm = "backward"
+) -> Array:
+    """The inverse of `rfftn`: `ifft` along all axes but the last, `irfft` along that. Arguments as of `fftn`."""
+    array = _complex("irfftn", x)
+    numbers, lengths = _lines("irfftn", array, s, axes)
+    if not numbers:
+        raise _no_axes("irfftn")
+    last = None if s is None else lengths[-1]
+    array = _along_each("irfftn", array, lengths[:-1], numbers[:-1], norm, inverse=True)
+    return irfft(array, n=last, axis=numbers[-1], norm=norm)
+
+
+def hfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The `fft` of an array of which the second half is the conjugate of the first one, which is given: real numbers.
+    Arguments and errors as of `irfft`."""
+    return irfft(xp.conj(_complex("hfft", x)), n=n, axis=axis, norm=_other(norm))
+
+
+def ihfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm = "backward") -> Array:
+    """The inverse of `hfft`, of real numbers. Arguments and errors as of `rfft`."""
+    return xp.conj(rfft(_real("ihfft", x), n=n, axis=axis, norm=_other(norm)))
+
+
+# ---------------------------------------------------------------------- operands
+
+
+def _other(norm: Norm) -> Norm:
+    """The norm of the inverse."""
+    others: dict[str, Norm] = {"backward": "forward", "forward": "backward"}
+    return others.get(norm, norm)
+
+
+def _power(what: str, norm: str) -> int:
+    if norm not in _POWERS:
+        raise Error(
+            f"{what} with the norm {norm!r}", place=calling_line(), remedy='use "backward", "ortho" or "forward"'
+        )
+    return _POWERS[norm]
+
+
+def _complex(what: str, x: ArrayLike) -> Array:
+    array = array_of(what, x)
+    if array._dtype.is_complex:
+        return array
+    real = array._dtype if array._dtype.is_float else array._executor.default_real
+    return xp.astype(array, complex_dtype(real).numpy)
+
+
+def _real(what: str, x: ArrayLike) -> Array:
+    array = array_of(what, x)
+    if array._dtype.is_complex:
+        raise DTypeError(f"{what} of {array.dtype}", place=calling_line(), remedy="use fft, or take real(x)")
+    real = array._dtype if array._dtype.is_float else array._executor.default_real
+    return xp.astype(array, complex_dtype(real).component.numpy, copy=False)
+
+
+def _line(what: str, x: Array, n: int | None, axis: int) -> tuple[int, int]:
+    """The number of an axis and the length of the transform along it."""
+    number = axis_of(what, axis, x.ndim)
+    length = x.shape[number] if n is None else n
+    _check(what, x, number, length)
+    return number, length
+
+
+def _check(what: str, x: Array, axis: int, length: int) -> None:
+    if length < 1:
+        raise ShapeError(
+            f"{what} of {length} points, along axis {axis} of shape {x.shape}",
+            place=calling_line(),
+            remedy="give an n of at least 1",
+        )
+
+
+def _lines(
+    what: str, x: Array, s: Sequence[int] | None, axes: Sequence[int] | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes and lengths of a transform along several."""
+    if axes is None:
+        numbers = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
+    else:
+        numbers = axes_of(what, tuple(axes), x.ndim)
+    if s is not None and len(s) != len(numbers):
+        raise ShapeError(
+            f"{what} with {len(s)} lengths along {len(numbers)} axes",
+            place=calling_line(),
+            remedy="give a length for each axis",
+        )
+    lengths = [x.shape[number] for number in numbers] if s is None else list(s)
+    lengths = [x.shape[number] if n == -1 else n for n, number in zip(lengths, numbers, strict=True)]
+    return numbers, tuple(lengths)
+
+
+def _no_axes(what: str) -> ShapeError:
+    return ShapeError(f"{what} along no axes", place=calling_line(), remedy="name one at least")
+
+
+def _fitted(x: Array, length: int, axis: int) -> Array:
+    """The array with an axis cut or padded to a length, and moved to the end."""
+    x = xp.moveaxis(x, axis, -1)
+    if x.shape[-1] >= length:
+        return x[..., :length]
+    return xp.pad(x, [*[(0, 0)] * (x.ndim - 1), (0, length - x.shape[-1])])
+
+
+# ---------------------------------------------------------------------- transforms
+
+
+def _along(what: str, x: ArrayLike, n: int | None, axis: int, norm: str, *, inverse: bool) -> Array:
+    array = _complex(what, x)
+    number, length = _line(what, array, n, axis)
+    power = 2 - _power(what, norm) if inverse else _power(what, norm)
+    if length == array.shape[number] and is_smooth(length):
+        return _transform(array, number, inverse=inverse, power=power)
+    fitted = _fitted(array, length, number)
+    return xp.moveaxis(_any_length(fitted, inverse=inverse, power=power), -1, number)
+
+
+def _along_each(
+    what: str,
+    x: ArrayLike,
+    s: Sequence[int] | None,
+    axes: Sequence[int] | None,
+    norm: Norm,
+    *,
+    inverse: bool,
+) -> Array:
+    array = _complex(what, x)
+    numbers, lengths = _lines(what, array, s, axes)
+    for number, length in reversed([*zip(numbers, lengths, strict=True)]):
+        array = _along(what, array, length, number, norm, inverse=inverse)
+    return array if numbers else +array
+
+
+def _transform(x: Array, axis: int, *, inverse: bool, power: int) -> Array:
+    """That of a smooth length, which is the axis's."""
+    if x.shape[axis] == 1 or not x.size:
+        return +x
+    return Array(graph.custom_call(FourierTransform(axis, inverse, power), x._node), x._executor)
+
+
+def _any_length(x: Array, *, inverse: bool, power: int) -> Array:
+    """That along the last axis, of any length: L. Bluestein, A linear filtering approach to the computation of discrete
+    Fourier transform, IEEE Trans. Audio Electroacoust. 18 (1970)."""
+    n = x.shape[-1]
+    if is_smooth(n):
+        return _transform(x, x.ndim - 1, inverse=inverse, power=power)
+    padded = smooth_length(2 * int(n) - 1)
+    # What is the same for all numbers is computed as exactly as the device can, which saves half of the error.
+    wide = C128 if x._executor.target.fp64 else x._dtype
+    exact = _roots(x, wide, 2 * int(n), int(n), squared=True)
+    exact = xp.conj(exact) if inverse else exact
+    other, chirp = xp.conj(exact), xp.astype(exact, x.dtype)
+    between = xp.zeros(padded - 2 * int(n) + 1, dtype=wide.numpy, device=x.device)
+    around = xp.concat([other, between, xp.flip(other[1:])])
+    filter_ = xp.astype(_transform(around, 0, inverse=False, power=0), x.dtype)
+    turned = xp.pad(x * chirp, [*[(0, 0)] * (x.ndim - 1), (0, padded - n)])
+    spectrum = _transform(turned, x.ndim - 1, inverse=False, power=0) * filter_
+    convolved = _transform(spectrum, x.ndim - 1, inverse=True, power=2)[..., :n]
+    turned = convolved * chirp
+    return turned * float(n) ** (-power / 2) if power else turned
+
+
+def _roots(x: Array, dtype: DType, n: int, count: int, *, squared: bool = False) -> Array:
+    """Roots of unity where an array is."""
+    return Array(graph.custom_call(RootsOfUnity(dtype, n, count, squared)), x._executor)
+
+
+def _of_real(x: Array, power: int) -> Array:
+    """The first half of the transform of real numbers, along the last axis: even and odd ones are the parts of complex
+    numbers, whose transform is taken apart again by its symmetry."""
+    n = x.shape[-1]
+    if n % 2:
+        whole = _any_length(xp.astype(x, complex_dtype(x._dtype).numpy), inverse=False, power=power)
+        return whole[..., : n // 2 + 1]
+    half = n // 2
+    pairs = _any_length(xp.complex_of(x[..., ::2], x[..., 1::2]), inverse=False, power=0)
+    forward = xp.concat([pairs, pairs[..., :1]], axis=-1)
+    backward = xp.conj(xp.flip(forward, axis=-1))
+    turns = _roots(pairs, pairs._dtype, int(n), int(half) + 1) * -0.5j
+    result = (forward + backward) * 0.5 + turns * (forward - backward)
+    return result * float(n) ** (-power / 2) if power else result
+
+
+def _to_real(x: Array, n: int, power: int) -> Array:
+    """The real numbers that the first half of a transform, in the last axis, is of; scaled by 1/sqrt(n) to a power."""
+    half = n // 2
+    scale = float(n) ** (-power / 2)
+    real_part, imag_part = xp.real(x), xp.imag(x)
+    number = Array(graph.iota(I64, Layout(x.shape, (*(0 for _ in x.shape[1:]), 1))), x._executor)
+    alone = (number == 0) | (number == half) if n % 2 == 0 else number == 0
+    x = xp.complex_of(real_part, xp.where(alone, 0, imag_part))
+    if n % 2:
+        whole = xp.concat([x, xp.conj(xp.flip(x[..., 1:], axis=-1))], axis=-1)
+        return xp.multiply(xp.real(_any_length(whole, inverse=True, power=0)), scale)
+    backward = xp.conj(xp.flip(x, axis=-1))
+    turns = xp.conj(_roots(x, x._dtype, int(n), int(half) + 1)) * 1j
+    pairs = ((x + backward) + turns * (x - backward))[..., :half] * scale
+    inverse = _any_length(pairs, inverse=True, power=0)
+    return xp.reshape(xp.stack([xp.real(inverse), xp.imag(inverse)], axis=-1), (*x.shape[:-1], n))

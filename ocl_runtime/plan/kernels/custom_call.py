@@ -1,0 +1,45 @@
+"""The launches of custom calls: which function lowers an algorithm of the library, by its type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple, TypeAlias
+
+from ocl_ir.graph.build import Buffer, Storage
+from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.launch import Launch
+
+
+class Call(NamedTuple):
+    """An algorithm, its operands in row-major order, and where its result lies in that order, from the beginning of its
+    memory on: memory of its own, or that of the operand which the algorithm overwrites."""
+
+    algorithm: Any
+    operands: tuple[Buffer, ...]
+    result: Buffer
+
+
+Lower: TypeAlias = Callable[[Call, Callable[[int], Storage], Lowering], list[Launch]]
+"""Gives the launches that compute a result with elements. Sizes that it needs as numbers it takes by `int`, which
+guards the plan; the function gives memory for what lies between the launches."""
+
+_FOURIER = "ocl_runtime.plan.kernels.fourier"
+_LOWERED_BY: Mapping[str, str] = {
+    "FourierTransform": f"{_FOURIER}.passes:transform_launches",
+    "RootsOfUnity": f"{_FOURIER}.roots:roots_launches",
+}
+"""By the name of the algorithm's type, the module and the name of the function: loaded with the first call."""
+
+
+def call_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
+    """The launches of a custom call."""
+    return _lowered_by(type(call.algorithm).__name__)(call, allocate, lowering)
+
+
+@cache
+def _lowered_by(algorithm: str) -> Lower:
+    module, name = _LOWERED_BY[algorithm].split(":")
+    lower: Lower = getattr(import_module(module), name)
+    return lower
