@@ -134,7 +134,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The values at `x` of the line through the points `(xp, fp)`, whose coordinates rise; `left` and `right` outside,
-    by default the first and last value. With a `period` the points need not rise, and there is no outside.
+    by default the first and last value; values may be complex. With a `period` the points need not rise, and there is no outside.
 
     Raises `ShapeError` for points of two lengths, for no points, and for a period of 0.
     """
@@ -167,7 +167,8 @@ def _check_points(at: Array, values: Array) -> None:
 
 
 def _interpolated(lines: list[Array], left: Any, right: Any) -> Array:
-    x, at, values = as_common(*lines)
+    is_complex = lines[2].dtype.kind == "c"
+    x, at, values = (*as_common(*lines[:2]), lines[2]) if is_complex else as_common(*lines)
     _check_points(at, values)
     low, high = values[0] if left is None else left, values[-1] if right is None else right
     if at.size == 1:

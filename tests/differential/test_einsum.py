@@ -17,6 +17,7 @@ from tests.support.arrays import DTYPES
 from tests.support.interpreted import InterpretedRuntime
 
 _LABELS = "abcXY"
+_DTYPES = [*DTYPES, "c8", "c16"]
 
 
 @st.composite
@@ -27,7 +28,7 @@ def calls(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
     lengths = {label: draw(st.sampled_from([0, 1, 2, 2, 3, 3])) for label in _LABELS}
     dots = draw(st.sampled_from([None, (), (2,), (3, 2)]))
     terms, hosts = [], []
-    dtype = draw(st.sampled_from(DTYPES))
+    dtype = draw(st.sampled_from(_DTYPES))
     for _ in range(draw(st.integers(1, 4))):
         labels = draw(st.lists(st.sampled_from(_LABELS), max_size=3))
         own: dict[str, int] = {}
@@ -41,7 +42,7 @@ def calls(draw: st.DrawFn) -> tuple[str, list[np.ndarray]]:
         if draw(st.integers(0, 30)) == 0:  # that does not fit
             shape.append(2)
         terms.append(term)
-        kind = np.dtype(draw(st.sampled_from(DTYPES)) if draw(st.booleans()) else dtype)
+        kind = np.dtype(draw(st.sampled_from(_DTYPES)) if draw(st.booleans()) else dtype)
         hosts.append(rng.integers(0 if kind.kind in "ub" else -2, 3, shape).astype(kind))
     text = ",".join(terms)
     if draw(st.booleans()):
