@@ -134,7 +134,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The values at `x` of the line through the points `(xp, fp)`, whose coordinates rise; `left` and `right` outside,
-    by default the first and last value; values may be complex. With a `period` the points need not rise, and there is no outside.
+    by default the first and last value; values may be complex. With a `period` the points need not rise, and there is
+    no outside.
 
     Raises `ShapeError` for points of two lengths, for no points, and for a period of 0.
     """

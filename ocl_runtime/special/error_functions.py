@@ -44,9 +44,9 @@ _FAR_64 = (
      1.48753612908506148525e-2, 1.36929880922735805310e-1, 5.99832206555887937690e-1, 1),
 )  # fmt: skip
 
-# What the asymptotic series of the tail's logarithm has beside 1, in 1 / x**2: odd factorials of alternating signs.
-_SERIES_32 = (105.0, -15.0, 3.0, -1.0, 0.0)
-_SERIES_64 = (2027025.0, -135135.0, 10395.0, -945.0, 105.0, -15.0, 3.0, -1.0, 0.0)
+# The asymptotic series of the tail in 1 / x**2: odd factorials of alternating signs.
+_SERIES_32 = (105.0, -15.0, 3.0, -1.0, 1.0)
+_SERIES_64 = (2027025.0, -135135.0, 10395.0, -945.0, 105.0, -15.0, 3.0, -1.0, 1.0)
 
 
 def deviate(q: Any, tail: Any) -> Any:
@@ -115,9 +115,8 @@ def log_ndtr(x: Any) -> Any:
     """The logarithm of `ndtr`, also where that is too small to be a number."""
     is_far = x < chosen(x, -10, -20)
     tail = lower_tail(-abs(x))
-    u = 1 / (x * x)
-    series = polynomial(u, chosen(x, _SERIES_32, _SERIES_64))
-    logarithm = log(where(is_far, -x, tail))
-    beside_one = log1p(where(is_far, series, -tail))
-    far = x * x * -0.5 - logarithm - (_HALF_LOG_TWO_PI - beside_one)
-    return where(is_far, far, where(x > 0, beside_one, logarithm))
+    r = 1 / x
+    series = polynomial(r * r, chosen(x, _SERIES_32, _SERIES_64))
+    logarithm = log(where(is_far, -r * series, tail))
+    far = x * x * -0.5 - (_HALF_LOG_TWO_PI - logarithm)
+    return where(is_far, far, where(x > 0, log1p(-tail), logarithm))

@@ -62,7 +62,7 @@ _DIGAMMA_64 = (
 
 
 def log_gamma(y: Any) -> Any:
-    """The logarithm of the gamma function of what is not negative: within half of 2 by a polynomial, to which the
+    """The logarithm of the gamma function's magnitude from -1/2 on: within half of 2 by a polynomial, to which the
     recurrence leads from what is smaller or larger, and by Stirling's series from 8 on."""
     is_near = y < _FAR
     w = where(is_near, y, 2)
@@ -73,7 +73,7 @@ def log_gamma(y: Any) -> Any:
         product = where(is_above, product * w, product)
     is_tiny, is_small = w < 0.5, w < 1.5
     z = where(is_tiny, w, where(is_small, w - 1, w - 2))
-    factor = where(is_tiny, w * (w + 1), where(is_small, w, product))
+    factor = where(is_tiny, abs(w) * (w + 1), where(is_small, w, product))
     logarithm = log(where(is_near, factor, y))
     series = z * polynomial(z, chosen(y, _NEAR_TWO_32, _NEAR_TWO_64))
     near = where(is_small, series - logarithm, series + logarithm)
@@ -90,10 +90,11 @@ def from_integer(y: Any) -> Any:
 @special
 def gammaln(x: Any) -> Any:
     """The logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, …"""
-    y = abs(x)
+    is_negative = x < -0.5
+    y = where(is_negative, -x, x)
     value = log_gamma(y)
-    reflected = math.log(math.pi) - log(y) - log(abs(sin(math.pi * from_integer(y)))) - value
-    return where(isinf(x), y, where(x < 0, reflected, value))
+    reflected = -log(y * (abs(sin(math.pi * from_integer(y))) * (1 / math.pi))) - value
+    return where(isinf(x), np.inf, where(is_negative, reflected, value))
 
 
 @special

@@ -10,8 +10,8 @@ import numpy as np
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_runtime.special.element_function import special
 
-atanh, copysign, exp, isnan, log, log1p, minimum, rint, sin, where = (
-    BUILTINS[name] for name in ("atanh", "copysign", "exp", "isnan", "log", "log1p", "minimum", "rint", "sin", "where")
+copysign, exp, isnan, log, log1p, minimum, rint, sin, where = (
+    BUILTINS[name] for name in ("copysign", "exp", "isnan", "log", "log1p", "minimum", "rint", "sin", "where")
 )
 
 
@@ -31,9 +31,12 @@ def log_expit(x: Any) -> Any:
 @special
 def logit(x: Any) -> Any:
     """The inverse of `expit`, log(x / (1 - x)): infinite at 0 and 1, NaN beyond."""
-    is_middle = abs(x - 0.5) < 0.25
-    twice = where(is_middle, 2 * x - 1, 0)
-    return where(is_middle, 2 * atanh(twice), log(x / (1 - x)))
+    rest = 1 - x
+    ratio = x / rest
+    above = 2 * x - 1  # near 1/2 it is exact, and the ratio is 1 + above / rest, of which its rounding hides a part
+    hidden = above / (rest * (ratio - 1))
+    counts = where(abs(above) < 0.5, ratio != 1, False)
+    return where(ratio == 1, 2 * above, log(ratio) * where(counts, hidden, 1))
 
 
 @special
