@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 from operator import matmul as matmul_operator
 from typing import Any
 
@@ -13,6 +15,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.functions.manipulation import windows
 from ocl_runtime.arrays.meaning.dtypes import common_of
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.numpy.folds import as_common
@@ -247,6 +250,12 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: DTypeLike = N
 # ---------------------------------------------------------------------- along a line
 
 
+_FEW = 16
+"""Elements with which products are written out: a stencil, and a kernel for each number of them."""
+_TOGETHER = 4
+"""Products that are written out in a sum of more: their neighbours share loads."""
+
+
 def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     """The sums of products of two lines, the second one conjugated, at all distances: "full", those that overlap wholly
     ("valid"), or as many as the longer one has ("same"). The work is the product of the lengths."""
@@ -275,7 +284,27 @@ def _correlated(what: str, long: Array, short: Array, mode: str) -> Array:
             remedy="give elements, and a mode: full, same or valid",
         )
     first, count = cut[mode]
-    padded = xp.pad(long, [(m - 1, m - 1)])
-    with xp.use(long._executor):
-        indices = xp.reshape(xp.arange(first, first + count), (-1, 1)) + xp.arange(m)
-    return _summed(padded[indices], short, lambda x, y: xp.sum(x * y, axis=1, dtype=x.dtype))
+    line = xp.pad(long, [(m - 1, m - 1)])[first : first + count + m - 1]
+    if long.dtype.itemsize == 2 and long._dtype.is_float:  # halves add up in float32
+        return xp.astype(_along(xp.astype(line, np.float32), xp.astype(short, np.float32)), long.dtype)
+    return _summed(line, short, _along)
+
+
+def _along(line: Array, short: Array) -> Array:
+    """The sums of products of a line's elements, from each on, with those of a shorter one: written out where these are
+    few; else some are, and a sum goes over the rest, in one kernel."""
+    m = short.size
+    if m <= _FEW:
+        return _as_stencil(line, short)
+    behind = m - m % _TOGETHER
+    rows = windows(line, line.size - m + 1)  # row j begins at element j
+    factors = short[:, None]
+    terms = [rows[tap:behind:_TOGETHER] * factors[tap:behind:_TOGETHER] for tap in range(_TOGETHER)]
+    total = xp.sum(reduce(add, terms), axis=0, dtype=line.dtype)
+    return total + _as_stencil(line[behind:], short[behind:]) if behind < m else total
+
+
+def _as_stencil(line: Array, short: Array) -> Array:
+    """The same, written out."""
+    count = line.size - short.size + 1
+    return reduce(add, [line[tap : tap + count] * short[tap] for tap in range(short.size)])
