@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **kwargs: Any
     only("einsum", **kwargs)
     text, values = split(operands)
     given = arrays("einsum", values)
-    subscripts = read(text, [x.ndim for x in given])
+    subscripts = read(text, tuple([x.ndim for x in given]))
     path = _path(text, given, optimize)
     if dtype is None:
         given = as_common(*given)
@@ -82,13 +83,23 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
     if einsum_call:
         raise Error("einsum_path with einsum_call", place=calling_line(), remedy="leave it out")
     text, values = split(operands)
-    return np.einsum_path(text, *map(_dummy, values), optimize=optimize)
+    return np.einsum_path(text, *(_dummy(_known_shape(x)) for x in values), optimize=optimize)
 
 
-def _dummy(x: Any) -> np.ndarray[Any, Any]:
-    """An array of the host of the same shape, and no memory. Of sizes that are captured, the order of products is the
-    one that is good for those at hand."""
-    return np.broadcast_to(np.zeros(()), tuple(example(length) for length in shape_of(x)))
+def _known_shape(x: Any) -> tuple[int, ...]:
+    """A shape. Of sizes that are captured, the order of products is the one that is good for those at hand."""
+    return tuple([example(length) for length in shape_of(x)])
+
+
+def _dummy(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An array of the host of a shape, and no memory."""
+    return np.broadcast_to(np.zeros(()), shape)
+
+
+@lru_cache(maxsize=512)
+def _found(text: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> list[tuple[int, ...]]:
+    """The order that NumPy finds."""
+    return np.einsum_path(text, *map(_dummy, shapes), optimize=optimize)[0][1:]
 
 
 def _path(text: str, given: Sequence[Array], optimize: Any) -> list[tuple[int, ...]]:
@@ -98,8 +109,8 @@ def _path(text: str, given: Sequence[Array], optimize: Any) -> list[tuple[int, .
     elif len(given) < 3:
         return [tuple(range(len(given)))]
     else:
-        chosen = "greedy" if optimize is False else optimize
-        path = np.einsum_path(text, *map(_dummy, given), optimize=chosen)[0][1:]
+        how = tuple(optimize) if isinstance(optimize, list) else optimize
+        path = _found(text, tuple(map(_known_shape, given)), "greedy" if how is False else how)
     left = len(given)
     for step in path:
         if len(set(step)) != len(step) or not step or not all(0 <= number < left for number in step):
@@ -226,6 +237,8 @@ def _size(term: _Term, labels: Collection[Label]) -> int:
 
 def _ordered(term: _Term, labels: Labels) -> Array:
     """A term with its axes in the order of the same labels."""
+    if labels == term.labels:
+        return term.x
     return xp.permute_dims(term.x, tuple(term.labels.index(label) for label in labels))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple, TypeAlias
 
@@ -61,7 +62,8 @@ def _letters(numbers: Any) -> str:
     return "".join(parts)
 
 
-def read(text: str, ranks: Sequence[int]) -> Subscripts:
+@lru_cache(maxsize=512)
+def read(text: str, ranks: tuple[int, ...]) -> Subscripts:
     """What a text says about operands of some ranks.
 
     Raises `ShapeError` for another number of operands or axes, for characters that are no labels, and for labels of
