@@ -13,6 +13,7 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     arrays/            the arrays and their functions
     numpy/             NumPy's names for them; import ocl_runtime.numpy as np
     random/            random numbers
+    fft/               Fourier transforms
     special/           special functions
     plan/              expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
     codegen/           kernel IR to OpenCL C to programs

@@ -11,10 +11,9 @@ from typing import Literal, TypeAlias
 
 import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.fourier import FourierTransform, RootsOfUnity
-from ocl_ir.layout import Layout
+from ocl_ir.graph.fourier import FourierTransform, HalfSpectrum, RootsOfUnity
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import C128, I64, DType
+from ocl_ir.types import C128, DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import array_of
 from ocl_runtime.arrays.axes import axes_of, axis_of
@@ -240,7 +239,7 @@ def _transform(x: Array, axis: int, *, inverse: bool, power: int) -> Array:
     return Array(graph.custom_call(FourierTransform(axis, inverse, power), x._node), x._executor)
 
 
-def _any_length(x: Array, *, inverse: bool, power: int) -> Array:
+def _any_length(x: Array, *, inverse: bool = False, power: int = 0) -> Array:
     """That along the last axis, of any length: L. Bluestein, A linear filtering approach to the computation of discrete
     Fourier transform, IEEE Trans. Audio Electroacoust. 18 (1970)."""
     n = x.shape[-1]
@@ -275,27 +274,35 @@ def _of_real(x: Array, power: int) -> Array:
         whole = _any_length(xp.astype(x, complex_dtype(x._dtype).numpy), inverse=False, power=power)
         return whole[..., : n // 2 + 1]
     half = n // 2
-    pairs = _any_length(xp.complex_of(x[..., ::2], x[..., 1::2]), inverse=False, power=0)
-    forward = xp.concat([pairs, pairs[..., :1]], axis=-1)
-    backward = xp.conj(xp.flip(forward, axis=-1))
-    turns = _roots(pairs, pairs._dtype, int(n), int(half) + 1) * -0.5j
-    result = (forward + backward) * 0.5 + turns * (forward - backward)
-    return result * float(n) ** (-power / 2) if power else result
+    pairs = _of_pairs(x) if is_smooth(half) else _any_length(xp.complex_of(x[..., ::2], x[..., 1::2]))
+    if not pairs.size:
+        return xp.zeros((*pairs.shape[:-1], half + 1), dtype=pairs.dtype, device=x.device)
+    return Array(graph.custom_call(HalfSpectrum(inverse=False, power=power), pairs._node), x._executor)
+
+
+def _of_pairs(x: Array) -> Array:
+    """The transform along the last axis of numbers whose parts are neighbours there."""
+    if x.shape[-1] == 2 or not x.size:
+        return xp.complex_of(x[..., ::2], x[..., 1::2])
+    algorithm = FourierTransform(x.ndim - 1, inverse=False, power=0, pairs=True)
+    return Array(graph.custom_call(algorithm, x._node), x._executor)
+
+
+def _to_pairs(x: Array) -> Array:
+    """The parts of numbers as neighbours along the last axis, of which `x` is the transform times their number."""
+    if x.shape[-1] == 1 or not x.size or not is_smooth(x.shape[-1]):
+        numbers = _any_length(x, inverse=True)
+        return xp.reshape(xp.stack([xp.real(numbers), xp.imag(numbers)], axis=-1), (*x.shape[:-1], 2 * x.shape[-1]))
+    algorithm = FourierTransform(x.ndim - 1, inverse=True, power=0, pairs=True)
+    return Array(graph.custom_call(algorithm, x._node), x._executor)
 
 
 def _to_real(x: Array, n: int, power: int) -> Array:
     """The real numbers that the first half of a transform, in the last axis, is of; scaled by 1/sqrt(n) to a power."""
-    half = n // 2
-    scale = float(n) ** (-power / 2)
-    real_part, imag_part = xp.real(x), xp.imag(x)
-    number = Array(graph.iota(I64, Layout(x.shape, (*(0 for _ in x.shape[1:]), 1))), x._executor)
-    alone = (number == 0) | (number == half) if n % 2 == 0 else number == 0
-    x = xp.complex_of(real_part, xp.where(alone, 0, imag_part))
     if n % 2:
-        whole = xp.concat([x, xp.conj(xp.flip(x[..., 1:], axis=-1))], axis=-1)
-        return xp.multiply(xp.real(_any_length(whole, inverse=True, power=0)), scale)
-    backward = xp.conj(xp.flip(x, axis=-1))
-    turns = xp.conj(_roots(x, x._dtype, int(n), int(half) + 1)) * 1j
-    pairs = ((x + backward) + turns * (x - backward))[..., :half] * scale
-    inverse = _any_length(pairs, inverse=True, power=0)
-    return xp.reshape(xp.stack([xp.real(inverse), xp.imag(inverse)], axis=-1), (*x.shape[:-1], n))
+        first = xp.astype(xp.real(x[..., :1]), x.dtype)
+        whole = xp.concat([first, x[..., 1:], xp.conj(xp.flip(x[..., 1:], axis=-1))], axis=-1)
+        return xp.real(_any_length(whole, inverse=True, power=power))
+    if not x.size:
+        return xp.zeros((*x.shape[:-1], n), dtype=x._dtype.component.numpy, device=x.device)
+    return _to_pairs(Array(graph.custom_call(HalfSpectrum(inverse=True, power=power), x._node), x._executor))

@@ -29,6 +29,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     einsum.py        sums of products of axes with labels
     searching.py     where elements are
     sorting.py       elements in order
+    fft.py           Fourier transforms
     counting.py      how often values come
     bin_rules.py     how many bins a histogram has by a rule
     histograms.py    how many elements, or points, lie between edges

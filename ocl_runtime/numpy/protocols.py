@@ -21,6 +21,7 @@ from ocl_ir.guards import Backed
 from ocl_ir.source_line import calling_frame, calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import TransferError, TransferWarning
+from ocl_runtime.numpy import fft
 from ocl_runtime.numpy.operands import NoArrayError, arrays_in, host
 from ocl_runtime.numpy.results import as_operators_give
 from ocl_runtime.numpy.table import TABLE
@@ -39,6 +40,7 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     for name, entry in TABLE.items()
     if entry.kind in {"ours", "writes"} and hasattr(np, name) and callable(getattr(np, name))
 }
+_FUNCTIONS |= {getattr(np.fft, name): getattr(fft, name) for name in fft.__all__}
 """Ours for NumPy's."""
 
 

@@ -22,6 +22,7 @@ from ocl_runtime.numpy import (
     creation,
     einsum,
     elementwise,
+    fft,
     grids,
     histograms,
     hosted,
@@ -88,7 +89,6 @@ _MISSING: dict[str, str] = {
     _FUNCTIONS: "apply_along_axis frompyfunc nditer nested_iters vectorize",
     "numpy.linalg takes arrays too: it runs in NumPy on copies that are downloaded; @, dot, inner, outer, tensordot, "
     "vecdot, trace, cross and kron are here": "linalg",
-    "numpy.fft takes arrays too: it runs in NumPy on copies that are downloaded": "fft",
     "draw with numpy.random.default_rng(seed), and upload with asarray(…)": "random",
     "for missing elements, use NaN with nansum and its kin, or where(mask, x, value)": "ma",
     "use polyval, polyadd, polymul, polyder, polyint; or numpy.{name} on the host": "poly1d polynomial",
@@ -101,7 +101,7 @@ _MISSING: dict[str, str] = {
     "use trapezoid": "trapz",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
-"""What comes nearest, and for which names. Sets, quantiles, linear algebra, Fourier transforms and random
+"""What comes nearest, and for which names. Sets, quantiles, linear algebra and random
 numbers come later: then their names move from here to the modules that compute them."""
 
 
@@ -124,6 +124,7 @@ def _entries() -> dict[str, Entry]:
     for module in _MODULES:
         for name in module.__all__:
             names[name] = Entry("ours", _public(getattr(module, name)))
+    names["fft"] = Entry("ours", fft)
     names["ndarray"] = Entry("ours", Array)
     names["ufunc"] = Entry("ours", ufunc)
     return names

@@ -280,7 +280,8 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
         case Sort():
             return node.what, node.descending
         case CustomCall():
-            return node.algorithm, len(node.args)
+            # What moves its result has sizes that no operand may have.
+            return node.algorithm, len(node.args), numbers.setdefault(node.shape, len(numbers))
     raise AssertionError(node)
 
 

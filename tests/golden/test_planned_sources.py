@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
+from ocl_runtime import fft
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.spelling import Dialect
 from ocl_runtime.plan.planner import plan
@@ -55,6 +56,9 @@ CASES = {
     "quotients.ptx": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
     "complex_multiply_add": Planned(GPU, lambda x: x[0] * x[1] + x[2], (3, 2**20), "c8"),
     "complex_product_of_matrices": Planned(GPU, lambda x: x @ x, (1024, 1024), "c8"),
+    "fourier_transform_of_rows": Planned(GPU, fft.fft, (4096, 1024), "c8"),
+    "fourier_transform_of_a_long_line": Planned(GPU, fft.fft, (2**20,), "c8"),
+    "fourier_transform_on_a_cpu": Planned(CPU, fft.fft, (4096, 60), "c8"),
     "sort_of_rows": Planned(GPU, lambda x: xp.sort(x, axis=1), (4096, 1000)),
     "sort_pass_counts": Planned(GPU, xp.sort, (2**20,)),
     "sort_pass": Planned(GPU, xp.sort, (2**20,), number=-1),

@@ -834,6 +834,11 @@ np.isfortran(f2)
 np.may_share_memory(f2, f2[1:]), np.may_share_memory(f2, f2 + 1)
 np.shares_memory(f2[:1], f2[1:]), np.shares_memory(f2[:2], f2[1:]), np.shares_memory(f2, i2)
 np.require(f2, 'f8')
+np.fft.fft(f2)
+np.fft.rfft(d2, axis=0)
+np.fft.irfft2(f2, s=(4, 6))
+np.fft.fftshift(i2)
+np.fft.fftfreq(7, 0.5)
 np.apply_over_axes(np.sum, f3, (0, 2))
 np.__array_namespace_info__().capabilities()['boolean indexing']
 np.packbits(b2)
@@ -854,7 +859,7 @@ def _known(expression: str) -> bool:
 
 EXPRESSIONS = [line for line in CASES.splitlines() if line and _known(line)]
 
-_TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12}
+_TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "float64": 1e-12, "complex64": 2e-5, "complex128": 1e-12}
 
 
 def same(actual: Any, expected: Any) -> None:

@@ -28,6 +28,7 @@ guards the plan; the function gives memory for what lies between the launches.""
 _FOURIER = "ocl_runtime.plan.kernels.fourier"
 _LOWERED_BY: Mapping[str, str] = {
     "FourierTransform": f"{_FOURIER}.passes:transform_launches",
+    "HalfSpectrum": f"{_FOURIER}.half_spectrum:half_spectrum_launches",
     "RootsOfUnity": f"{_FOURIER}.roots:roots_launches",
 }
 """By the name of the algorithm's type, the module and the name of the function: loaded with the first call."""

@@ -276,7 +276,8 @@ NO_VALUES = {
 }  # fmt: skip
 """Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
 ELSEWHERE = {"add_at", "angle", "argsort", "bincount", "complex_of", "histogram", "set_at", "sort"}
-"""Tested by `test_adding.py`, `test_complex.py`, `test_indexing.py`, `test_sorting.py` and `tests/differential/test_counting.py`."""
+"""Tested by `test_adding.py`, `test_complex.py`, `test_indexing.py`, `test_sorting.py` and
+`tests/differential/test_counting.py`."""
 
 
 def evaluated(code: str) -> ocl.Array:

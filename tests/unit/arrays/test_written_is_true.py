@@ -108,11 +108,11 @@ def test_the_error_tree_is_drawn_as_it_is() -> None:
 def test_what_the_readme_says_is_missing_is_missing_and_what_it_names_is_there() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     missing = text[text.index("Not there of the standard, yet:") :].partition(" Beyond it there are")[0]
-    lacks, _, has = missing.partition("(of which")
-    absent = [name for name in re.findall(r"`(\w+)`", lacks + has.partition(")")[2]) if name != "linalg"]
-    assert {"top_k", "fft"} <= set(absent)
+    lacks, _, has = missing.partition("all but")
+    absent = [name for name in re.findall(r"`(\w+)`", lacks) if name != "linalg"]
+    assert "top_k" in absent
     assert [name for name in [*absent, "linalg", "unique_values"] if hasattr(ocl, name)] == []
-    assert all(hasattr(ocl, name) for name in re.findall(r"`(\w+)`", has.partition(")")[0]))
+    assert all(hasattr(ocl, name) for name in re.findall(r"`(\w+)`", has.partition(".")[0]))
 
 
 def test_docstrings_of_functions_begin_with_a_word() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy
@@ -19,7 +20,7 @@ from ocl_runtime.numpy.table import TABLE
 FUNCTIONS = sorted(
     name
     for name, entry in TABLE.items()
-    if entry.kind in {"ours", "reads", "writes"} and not isinstance(entry.value, type)
+    if entry.kind in {"ours", "reads", "writes"} and not isinstance(entry.value, type | ModuleType)
 )
 MISSING = sorted(name for name, entry in TABLE.items() if entry.kind == "missing")
 
@@ -68,6 +69,15 @@ def test_signatures_are_numpys(name: str) -> None:
         assert name in {"mgrid", "ogrid", "r_", "c_", "fromstring"}
         return
     assert parameters(getattr(ours, name)) == theirs
+
+
+@pytest.mark.skipif(
+    numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0", reason="the signatures are those of NumPy 2.4, which tells all"
+)
+@pytest.mark.parametrize("name", ours.fft.__all__)
+def test_signatures_of_fourier_transforms_are_numpys(name: str) -> None:
+    assert parameters(getattr(ours.fft, name)) == parameters(getattr(numpy.fft, name))
+    assert getattr(ours.fft, name).__doc__
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -5,5 +5,6 @@ form.py          the key of a kernel, and where its transforms are
 butterflies.py   short transforms in registers, and roots of unity
 group_kernel.py  the kernels of GPUs
 lanes_kernel.py  the kernels of CPUs
+half_spectrum.py transforms of real numbers by those of half as many complex ones
 roots.py         roots of unity in memory
 """

@@ -14,12 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ocl_ir.graph.build import Storage
+from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.layout import Layout
 from ocl_ir.types import U32, U64, DType, Pointer
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
+from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.custom_call import Call
-from ocl_runtime.plan.kernels.form import Parameters
+from ocl_runtime.plan.kernels.elementwise import elementwise_launch
+from ocl_runtime.plan.kernels.form import Output, Parameters
 from ocl_runtime.plan.kernels.fourier import group_kernel, lanes_kernel
 from ocl_runtime.plan.kernels.fourier.butterflies import LARGEST_PRIME
 from ocl_runtime.plan.kernels.fourier.form import FourierForm
@@ -29,9 +31,7 @@ from ocl_runtime.plan.target import Target
 
 _LARGEST_RADIX = 16
 """Points of a butterfly: with their turns, 64 registers of float32."""
-_LOCAL_BYTES = 32 << 10
-"""Local memory that every GPU has."""
-_CPU_BYTES = 128 << 10
+_CPU_BYTES = 256 << 10
 """What a work-item of a CPU goes to and fro between, within the second cache of a core."""
 _FEW = 8
 """Neighbours that make a line of memory."""
@@ -90,8 +90,8 @@ def _most_points(dtype: DType, target: Target, *, apart: bool) -> int:
     into a group."""
     if target.kind == "cpu":
         return _CPU_BYTES // (2 * dtype.size * _lanes(dtype, target))
-    most = _LOCAL_BYTES // dtype.size // 2
-    return most // 4 if apart else most
+    most = target.local_bytes // dtype.size * 16 // 17  # of 17 numbers of local memory, one is left out
+    return min(most, target.group_size * _LARGEST_RADIX) if not apart else most // 6
 
 
 def _lanes(dtype: DType, target: Target) -> int:
@@ -101,20 +101,35 @@ def _lanes(dtype: DType, target: Target) -> int:
 def transform_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
     """The launches of a Fourier transform."""
     algorithm, operand = call.algorithm, call.operands[0]
-    shape = tuple(map(int, operand.shape))
+    numbers = operand if operand.dtype.is_complex else call.result
+    shape, dtype = tuple(map(int, numbers.shape)), numbers.dtype
     n, inner = shape[algorithm.axis], math.prod(shape[algorithm.axis + 1 :])
-    passes = _passes(n, math.prod(shape[: algorithm.axis]), inner, operand.dtype, lowering.target)
-    nbytes, layout = operand.size * operand.dtype.size, Layout.contiguous((operand.size,))
-    places = [Address(operand.storage, operand.layout.offset, layout)]
-    places += [Address(allocate(nbytes), 0, layout) for _ in range(min(2, len(passes) - 1))]
-    launches, read = [], places[0]
+    passes = _passes(n, math.prod(shape[: algorithm.axis]), inner, dtype, lowering.target)
+    nbytes, layout = numbers.size * dtype.size, Layout.contiguous((numbers.size,))
+    launches = list[Launch]()
+    if operand.dtype.is_complex:
+        read = Address(operand.storage, operand.layout.offset, layout)
+    else:
+        launches, operand = _even(operand, allocate, lowering)
+        read = Address(operand.storage, operand.layout.offset // 2, layout)
+    places = [read, *(Address(allocate(nbytes), 0, layout) for _ in range(min(2, len(passes) - 1)))]
     for number, pass_ in enumerate(passes):
         is_last = number == len(passes) - 1
         written = Address(call.result.storage, 0, layout) if is_last else places[1 + number % 2]
         scale = float(n) ** (-algorithm.power / 2) if is_last and algorithm.power else None
-        launches.append(_launch(pass_, read, written, scale, call, lowering))
+        launches.append(_launch(pass_, read, written, scale, dtype, algorithm.inverse, lowering))
         read = written
     return launches
+
+
+def _even(operand: Buffer, allocate: Callable[[int], Storage], lowering: Lowering) -> tuple[list[Launch], Buffer]:
+    """Real numbers where pairs of them are complex ones: a copy, if they begin with the second of a pair."""
+    if operand.layout.offset % 2 == 0:
+        return [], operand
+    layout = Layout.contiguous(operand.shape)
+    copy = buffer(allocate(operand.size * operand.dtype.size), operand.dtype, layout)
+    leaf, output = Leaf(operand, operand.layout, False), Output(0, layout, copy.storage, copy.dtype)
+    return [elementwise_launch((leaf,), operand.shape, [output], lowering)], copy
 
 
 def _passes(n: int, outer: int, inner: int, dtype: DType, target: Target) -> list[_Pass]:
@@ -143,10 +158,15 @@ def _passes(n: int, outer: int, inner: int, dtype: DType, target: Target) -> lis
 
 
 def _launch(
-    pass_: _Pass, read: Address, written: Address, scale: float | None, call: Call, lowering: Lowering
+    pass_: _Pass,
+    read: Address,
+    written: Address,
+    scale: float | None,
+    dtype: DType,
+    inverse: bool,
+    lowering: Lowering,
 ) -> Launch:
     target, kernels, _, where = lowering
-    dtype = call.result.dtype
     radices = factors(pass_.n, _LARGEST_RADIX) or (1,)
     axes = pass_.axes or (_Axis(1, 0, 0),)
     count = axes[0].size
@@ -154,10 +174,11 @@ def _launch(
         team, batch = 0, power_of_two(count, _lanes(dtype, target))
     else:
         team = -(-pass_.n // radices[0])
-        room = _LOCAL_BYTES // (group_kernel.pitch(pass_.n) * dtype.size)
-        batch = power_of_two(count, max(1, min(target.group_size // team, room)))
+        room = target.local_bytes // (group_kernel.pitch(pass_.n) * dtype.size)
+        most = max(1, min(target.group_size // team, room))
+        batch = power_of_two(count, 1 << most.bit_length() - 1)
     groups = -(-count // batch) * math.prod(axis.size for axis in axes[1:])
-    size = call.result.size
+    size = pass_.n * math.prod(axis.size for axis in axes)
     index = U32 if size * max(1, pass_.times) < _MOST_NARROW and groups * batch * pass_.n < _MOST_NARROW else U64
     turning = next((number for number, axis in enumerate(axes) if axis.turns), None)
     parameters = Parameters(index, size)
@@ -183,7 +204,7 @@ def _launch(
         rank=len(axes),
         neighbours_in=pass_.read == 1 and axes[0].read != 1,
         neighbours_out=pass_.written == 1 and axes[0].written != 1,
-        inverse=call.algorithm.inverse,
+        inverse=inverse,
         scaled=scale is not None,
         twiddled=turning,
         times=pass_.times,
