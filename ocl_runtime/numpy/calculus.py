@@ -19,7 +19,7 @@ from ocl_runtime.numpy.products import convolve
 from ocl_runtime.numpy.shapes import cut, lying
 
 __all__ = [
-    "diff", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polyint", "polymul", "polysub",
+    "diff", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub",
     "polyval", "trapezoid", "unwrap",
 ]  # fmt: skip
 
@@ -215,6 +215,20 @@ def _aligned(a1: Any, a2: Any) -> list[Array]:
 def polymul(a1: Any, a2: Any) -> Array:
     """The product of two polynomials."""
     return convolve(a1, a2)
+
+
+def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
+    """The quotient of two polynomials, and what it leaves. How many of the first coefficients of that are 0, to 1e-8,
+    is waited for."""
+    rest, by = as_common(*(xp.reshape(x, -1) for x in floats(u, v)))
+    quotient = []
+    for _ in range(rest.size - by.size + 1):
+        quotient.append(rest[0] / by[0])
+        rest = (rest - xp.pad(by * quotient[-1], [(0, rest.size - by.size)]))[1:]
+    none = xp.zeros_like(by[:1])
+    zeros = [abs(number) <= 1e-8 for number in rest.numpy()[:-1].tolist()]
+    leading = zeros.index(False) if False in zeros else len(zeros)
+    return xp.stack(quotient) if quotient else none, rest[leading:] if rest.size else none
 
 
 def polyder(p: Any, m: int = 1) -> Array:

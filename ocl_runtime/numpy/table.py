@@ -79,7 +79,7 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition intersect1d lexsort median nanmedian nanpercentile nanquantile partition percentile polydiv polyfit
+        argpartition intersect1d lexsort median nanmedian nanpercentile nanquantile partition percentile polyfit
         quantile roots setdiff1d setxor1d sort_complex union1d unique unique_all unique_counts unique_inverse
         unique_values
     """,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from inspect import signature
 from types import FunctionType
 from typing import Any
 
@@ -28,6 +29,7 @@ class SpecialFunction(ElementFunction):
 
     def __init__(self, function: FunctionType) -> None:
         super().__init__(function)
+        self.__signature__ = signature(function)
         self.names = function.__code__.co_varnames[: function.__code__.co_argcount]
         self._defined = lru_cache(maxsize=4)(self._define)
 
