@@ -284,27 +284,44 @@ def _correlated(what: str, long: Array, short: Array, mode: str) -> Array:
             remedy="give elements, and a mode: full, same or valid",
         )
     first, count = cut[mode]
-    line = xp.pad(long, [(m - 1, m - 1)])[first : first + count + m - 1]
-    if long.dtype.itemsize == 2 and long._dtype.is_float:  # halves add up in float32
-        return xp.astype(_along(xp.astype(line, np.float32), xp.astype(short, np.float32)), long.dtype)
-    return _summed(line, short, _along)
+    if long.dtype.kind not in "fc":
+        return _summed(xp.pad(long, [(m - 1, m - 1)])[first : first + count + m - 1], short, _along)
+    if long.dtype.itemsize == 2:  # halves add up in float32
+        wide = _correlated(what, xp.astype(long, np.float32), xp.astype(short, np.float32), mode)
+        return xp.astype(wide, long.dtype)
+    inside = _along(long, short)
+    if mode == "valid" or m == 1:
+        return inside
+    return xp.concat([_at_an_end(long, short, first=True), inside, _at_an_end(long, short, first=False)])[
+        first : first + count
+    ]
 
 
-def _along(line: Array, short: Array) -> Array:
-    """The sums of products of a line's elements, from each on, with those of a shorter one: written out where these are
-    few; else some are, and a sum goes over the rest, in one kernel."""
+def _at_an_end(long: Array, short: Array, *, first: bool) -> Array:
+    """The sums in front of the first or behind the last element from which the shorter line fits: of the products that
+    there are. Zeros in place of others would make NaN of infinite elements."""
     m = short.size
-    if m <= _FEW:
-        return _as_stencil(line, short)
-    behind = m - m % _TOGETHER
-    rows = windows(line, line.size - m + 1)  # row j begins at element j
-    factors = short[:, None]
-    terms = [rows[tap:behind:_TOGETHER] * factors[tap:behind:_TOGETHER] for tap in range(_TOGETHER)]
-    total = xp.sum(reduce(add, terms), axis=0, dtype=line.dtype)
-    return total + _as_stencil(line[behind:], short[behind:]) if behind < m else total
+    with xp.use(long._executor):
+        number = xp.arange(m)[:, None] + xp.arange(m - 1)
+    if first:
+        return _along(xp.pad(long[: m - 1], [(m - 1, 0)]), short, number >= m - 1)
+    return _along(xp.pad(long[long.size - m + 1 :], [(0, m - 1)]), short, number < m - 1)
 
 
-def _as_stencil(line: Array, short: Array) -> Array:
-    """The same, written out."""
-    count = line.size - short.size + 1
-    return reduce(add, [line[tap : tap + count] * short[tap] for tap in range(short.size)])
+def _along(line: Array, short: Array, there: Array | None = None) -> Array:
+    """The sums of products of a line's elements, from each on, with those of a shorter one: written out where these are
+    few; else some are, and a sum goes over the rest, in one kernel. `there` says which products count."""
+    m, count = short.size, line.size - short.size + 1
+
+    def products(elements: Array, taps: int | slice) -> Array:
+        found = elements * (short[taps] if isinstance(taps, int) else short[:, None][taps])
+        return found if there is None else xp.where(there[taps], found, 0)
+
+    behind = m - m % _TOGETHER if m > _FEW else 0
+    terms = [products(line[tap : tap + count], tap) for tap in range(behind, m)]
+    if behind:
+        rows = windows(line, count)  # row j begins at element j
+        parts = [slice(tap, behind, _TOGETHER) for tap in range(_TOGETHER)]
+        total = reduce(add, [products(rows[part], part) for part in parts])
+        terms.append(xp.sum(total, axis=0, dtype=line.dtype))
+    return reduce(add, terms)

@@ -43,7 +43,8 @@ def test_lines(dtype: str, sizes: tuple[int, int], mode: str, name: str, special
     rng, kind = np.random.default_rng(seed), np.dtype(dtype)
     a, v = (rng.integers(0 if kind.kind in "ub" else -3, 4, size).astype(kind) for size in sizes)
     if special and kind.kind == "f":  # which reach as far as the other line is long, and no further
-        a[rng.integers(0, a.size)] = rng.choice([np.nan, np.inf, -np.inf])
+        either = a if seed % 2 else v
+        either[rng.integers(0, either.size)] = rng.choice([np.nan, np.inf, -np.inf])
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(a, v, mode)
     found = getattr(ours, name)(ours.asarray(a), ours.asarray(v), mode)
