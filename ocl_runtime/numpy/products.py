@@ -300,28 +300,26 @@ def _correlated(what: str, long: Array, short: Array, mode: str) -> Array:
 def _at_an_end(long: Array, short: Array, *, first: bool) -> Array:
     """The sums in front of the first or behind the last element from which the shorter line fits: of the products that
     there are. Zeros in place of others would make NaN of infinite elements."""
-    m = short.size
-    with xp.use(long._executor):
-        number = xp.arange(m)[:, None] + xp.arange(m - 1)
-    if first:
-        return _along(xp.pad(long[: m - 1], [(m - 1, 0)]), short, number >= m - 1)
-    return _along(xp.pad(long[long.size - m + 1 :], [(0, m - 1)]), short, number < m - 1)
+    beyond = short.size - 1
+    part = long[:beyond] if first else long[long.size - beyond :]
+    around = [(beyond, 0) if first else (0, beyond)]
+    return _along(xp.pad(part, around), short, xp.pad(xp.ones_like(part, dtype=part.real.dtype), around))
 
 
 def _along(line: Array, short: Array, there: Array | None = None) -> Array:
     """The sums of products of a line's elements, from each on, with those of a shorter one: written out where these are
-    few; else some are, and a sum goes over the rest, in one kernel. `there` says which products count."""
+    few; else some are, and a sum goes over the rest, in one kernel. Where `there` is 0, elements do not count."""
     m, count = short.size, line.size - short.size + 1
+    rows = windows(line, count)  # row j begins at element j
+    counts = None if there is None else windows(there, count) > 0
 
-    def products(elements: Array, taps: int | slice) -> Array:
-        found = elements * (short[taps] if isinstance(taps, int) else short[:, None][taps])
-        return found if there is None else xp.where(there[taps], found, 0)
+    def products(taps: int | slice) -> Array:
+        found = rows[taps] * (short[taps] if isinstance(taps, int) else short[:, None][taps])
+        return found if counts is None else xp.where(counts[taps], found, 0)
 
     behind = m - m % _TOGETHER if m > _FEW else 0
-    terms = [products(line[tap : tap + count], tap) for tap in range(behind, m)]
+    terms = [products(tap) for tap in range(behind, m)]
     if behind:
-        rows = windows(line, count)  # row j begins at element j
-        parts = [slice(tap, behind, _TOGETHER) for tap in range(_TOGETHER)]
-        total = reduce(add, [products(rows[part], part) for part in parts])
+        total = reduce(add, [products(slice(tap, behind, _TOGETHER)) for tap in range(_TOGETHER)])
         terms.append(xp.sum(total, axis=0, dtype=line.dtype))
     return reduce(add, terms)
