@@ -8,7 +8,8 @@ What all of them share:
     types.py             scalar, vector and pointer types
     numpy_functions.py   what operations mean where NumPy has no function for them
     complex_functions.py the same of complex numbers
-    random_functions.py  words of Philox, and normal numbers from words
+    random_functions.py  words of Philox, normal numbers from words, and candidates for gamma numbers
+    random_counts.py     Poisson and binomial numbers from words
     program_ops.py       operations that programs define
     op_rows.py           what is said of an operation
     ops.py               the table of operations

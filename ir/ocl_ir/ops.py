@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir import complex_functions, random_functions
+from ocl_ir import complex_functions, random_counts, random_functions
 from ocl_ir import numpy_functions as functions
 from ocl_ir.op_rows import Op
 
@@ -312,7 +312,8 @@ _ROWS = [
         functions.join_halves,
     ),
     _row("mul_high", "UU->U", _call2("mul_hi"), functions.mul_high, commutative=True),
-    # random numbers: a word of a stream, and the bits of the normal number that a word stands for
+    # random numbers: a word of a stream, the bits of the normal number that a word stands for, those of a
+    # candidate for a gamma number, and of float64 those of Poisson and binomial numbers
     _row(
         "philox",
         "UUUUUU->U",
@@ -328,6 +329,46 @@ _ROWS = [
         random_functions.normal_bits,
         helper="normal_bits",
         only=frozenset({"u32", "u64"}),
+    ),
+    _row(
+        "gamma_bits",
+        "UUUU->U",
+        {"any": "gamma_bits_{T}({0}, {1}, {2}, {3})"},
+        random_functions.gamma_bits,
+        helper="gamma_bits",
+        only=frozenset({"u32", "u64"}),
+    ),
+    _row(
+        "poisson_small",
+        "UU->U",
+        {"any": "poisson_small_{T}({0}, {1})"},
+        random_counts.poisson_small,
+        helper="poisson_small",
+        only=frozenset({"u64"}),
+    ),
+    _row(
+        "poisson_large",
+        "UUUUUUU->U",
+        {"any": "poisson_large_{T}({0}, {1}, {2}, {3}, {4}, {5}, {6})"},
+        random_counts.poisson_large,
+        helper="poisson_large",
+        only=frozenset({"u64"}),
+    ),
+    _row(
+        "binomial_small",
+        "UUU->U",
+        {"any": "binomial_small_{T}({0}, {1}, {2})"},
+        random_counts.binomial_small,
+        helper="binomial_small",
+        only=frozenset({"u64"}),
+    ),
+    _row(
+        "binomial_large",
+        "UUUUUUUU->U",
+        {"any": "binomial_large_{T}({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7})"},
+        random_counts.binomial_large,
+        helper="binomial_large",
+        only=frozenset({"u64"}),
     ),
     # choice
     _row(

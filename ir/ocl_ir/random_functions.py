@@ -1,12 +1,13 @@
-"""What the op table's rows of random numbers mean, on NumPy arrays: words of Philox, and normal numbers from words.
+"""What the op table's rows of random numbers mean, on NumPy arrays: words of Philox, and numbers from words.
 
 Everything here is made of integers and of float operations that IEEE 754 and OpenCL C round correctly on every device
-(sums, products, fma; of float64, quotients and roots too), in the order that templates/helpers/random.cl.mako has: so
-that a seed gives the same bits everywhere.
+(sums, products, fma; of float64, quotients and roots too), in the order that templates/helpers/random.cl.mako and
+random_candidates.cl.mako have: so that a seed gives the same bits everywhere.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,9 +111,7 @@ def _horner(coefficients: str, x: Any) -> Any:
 def _normal_f32(x: Any, tail: Any) -> Any:
     """As Giles (2010), Approximating the erfinv function, with one polynomial in place of two: no branch, no root."""
     y = _fma(tail, x, tail)  # 1 - x**2
-    bits = y.view(np.int32) - np.int32(0x3F3504F3)
-    exponent = (bits >> np.int32(23)).astype(np.float32)
-    f = ((bits & np.int32(0x7FFFFF)) + np.int32(0x3F3504F3)).view(np.float32) - np.float32(1)
+    exponent, f = parts(y)
     t = _fma(-f, _horner(_LOG2, f), -exponent)
     s = _fma(t, np.float64(np.float32(1 / 15.5)), np.float64(-1))
     return x * _horner(_NORMAL, s)
@@ -134,11 +133,26 @@ def _normal_f64(x: Any, tail: Any) -> Any:
     return np.where(half <= 0.425, half * _ratio(_MIDDLE, 0.180625 - half * half), outer)
 
 
+def parts(x: Any) -> tuple[Any, Any]:
+    """The exponent of an ordinary number as a float, and how much more than 1 its fraction is, which lies between the
+    roots of 1/2 and 2."""
+    whole: Any
+    wide = x.dtype == np.float64
+    whole, fraction_bits, root = (np.int64, 52, 0x3FE6A09E667F3BCD) if wide else (np.int32, 23, 0x3F3504F3)
+    bits = x.view(whole) - whole(root)
+    f = ((bits & whole((1 << fraction_bits) - 1)) + whole(root)).view(x.dtype) - x.dtype.type(1)
+    return (bits >> whole(fraction_bits)).astype(x.dtype), f
+
+
 def _log(x: Any) -> Any:
-    """The natural logarithm of ordinary numbers, as fdlibm's e_log.c has it."""
-    bits = x.view(np.int64) - np.int64(0x3FE6A09E667F3BCD)
-    k = (bits >> np.int64(52)).astype(np.float64)
-    f = ((bits & np.int64(0xFFFFFFFFFFFFF)) + np.int64(0x3FE6A09E667F3BCD)).view(np.float64) - 1.0
+    """The natural logarithm of ordinary numbers."""
+    return log_of(*parts(x))
+
+
+def log_of(k: Any, f: Any) -> Any:
+    """The same of 2**k * (1 + f): of float64 as fdlibm's e_log.c has it, of float32 a polynomial."""
+    if f.dtype == np.float32:
+        return _fma(f, _horner(_LOG2, f), k) * np.float32(math.log(2))
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -150,3 +164,24 @@ def _log(x: Any) -> Any:
     return k * 6.93147180369123816490e-01 - (
         (square - (s * (square + (odd + even)) + k * 1.90821492927058770002e-10)) - f
     )
+
+
+def gamma_bits(normal: Any, word: Any, c: Any, d: Any) -> Any:
+    """The bits of a candidate for a standard gamma number of the shape d + 1/3, which is at least 1, or 0 where it is
+    rejected. `normal`, `c` and `d` are bits of floats as wide as the word; c is 1 / sqrt(9 d).
+
+    Marsaglia and Tsang, A simple method for generating gamma variables (2000), without the squeeze. What is compared is
+    written so that little cancels where the shape is large and the candidate near it.
+    """
+    real: Any = np.float32 if word.dtype == np.uint32 else np.float64
+    x, c, d = (np.asarray(one).view(real) for one in (normal, c, d))
+    bits, three = 8 * word.dtype.itemsize, real(3)
+    t = c * x
+    base = real(1) + t
+    is_near = (t > real(-0.29)) & (t < real(0.41))
+    k, f = parts(np.where(base > real(0), base, real(1)))
+    logarithm = log_of(np.where(is_near, real(0), k), np.where(is_near, t, f))
+    most = real(0.5) * x * x + d * (three * logarithm - t * (three + t * (three + t)))
+    u = word.astype(real) * real(2.0**-bits) + real(2.0 ** (-bits - 1))
+    holds = (base > real(0)) & (_log(u) < most)
+    return np.where(holds, d * (base * base * base), real(0)).view(word.dtype)

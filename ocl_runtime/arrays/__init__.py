@@ -150,7 +150,9 @@ from ocl_runtime.arrays.functions.manipulation import (  # noqa: A004
     unstack,
 )
 from ocl_runtime.arrays.functions.scans import cumulative_prod, cumulative_sum
-from ocl_runtime.arrays.functions.searching import argmax, argmin, isin, searchsorted
+from ocl_runtime.arrays.functions.searching import argmax, argmin, searchsorted
+from ocl_runtime.arrays.functions.selecting import top_k
+from ocl_runtime.arrays.functions.sets import isin, unique_all, unique_counts, unique_inverse, unique_values
 from ocl_runtime.arrays.functions.sorting import argsort, sort
 from ocl_runtime.arrays.functions.statistics import (  # noqa: A004
     all,
@@ -357,6 +359,7 @@ __all__ = [
     "tanh",
     "tensordot",
     "tile",
+    "top_k",
     "tril",
     "triu",
     "trunc",
@@ -364,6 +367,10 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "unstack",
     "upload",
     "use",

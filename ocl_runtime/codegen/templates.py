@@ -31,6 +31,8 @@ HELPERS = {
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
     "division": ("first_reciprocal", "first_reciprocal_root", "lanes_div", "lanes_sqrt"),
     "random": ("philox", "normal_bits"),
+    "random_candidates": ("gamma_bits",),
+    "random_counts": ("poisson_small", "poisson_large", "binomial_small", "binomial_large"),
     "complex": (
         "complex_of", "complex_mul", "complex_fma", "complex_div", "complex_conj", "complex_magnitude", "complex_sign",
         "complex_eq", "complex_ne", "complex_select",

@@ -27,8 +27,10 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     products.py      products, covariances, convolutions
     subscripts.py    the labels of einsum
     einsum.py        sums of products of axes with labels
+    quantiles.py     medians and quantiles
     searching.py     where elements are
     sorting.py       elements in order
+    sets.py          distinct elements, membership, what is in both or in one
     fft.py           Fourier transforms
     counting.py      how often values come
     bin_rules.py     how many bins a histogram has by a rule

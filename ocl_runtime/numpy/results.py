@@ -35,7 +35,7 @@ def as_numpys(result: Any, arguments: Sequence[Any]) -> Any:
     """A result that goes on as NumPy's do, unless it is one of some arguments."""
     if type(result) is Array:
         return _numpys_own(result, arguments)
-    return _changed(result, lambda x: _numpys_own(x, arguments)) if type(result) in _NESTING else result
+    return _changed(result, lambda x: _numpys_own(x, arguments))
 
 
 def _numpys_own(x: Array, arguments: Sequence[Any]) -> Array:
@@ -63,4 +63,6 @@ def _changed(result: Any, change: Callable[[Array], Array]) -> Any:
         return change(result)
     if type(result) in _NESTING:
         return type(result)([_changed(x, change) for x in result])
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return type(result)(*[_changed(x, change) for x in result])
     return result

@@ -1,4 +1,4 @@
-"""NumPy's functions that say where elements are: the greatest and the least, places in sorted lines, membership."""
+"""NumPy's functions that say where elements are: the greatest and the least, places in sorted lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, into
 
-__all__ = ["argmax", "argmin", "digitize", "isin", "nanargmax", "nanargmin", "searchsorted"]
+__all__ = ["argmax", "argmin", "digitize", "nanargmax", "nanargmin", "searchsorted"]
 
 
 def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOT_GIVEN) -> Any:
@@ -56,16 +56,3 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Array:
     if edge.size > 1 and bool(edge[0] > edge[-1]):
         return edge.size - searchsorted(xp.flip(edge), value, side)
     return searchsorted(edge, value, side)
-
-
-def isin(
-    element: Any,
-    test_elements: Any,
-    assume_unique: bool = False,
-    invert: bool = False,
-    *,
-    kind: Any = None,
-) -> Array:
-    """Whether each element is one of the others, or none of them with `invert`. Compares all with all."""
-    del assume_unique, kind  # how NumPy goes about it
-    return xp.isin(*as_common(*arrays("isin", (element, test_elements))), invert=invert)

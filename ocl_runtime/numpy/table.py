@@ -32,8 +32,10 @@ from ocl_runtime.numpy import (
     picking,
     places,
     products,
+    quantiles,
     reductions,
     searching,
+    sets,
     shapes,
     sorting,
 )
@@ -54,7 +56,7 @@ class Entry:
 
 _MODULES = (
     calculus, counting, creation, einsum, grids, histograms, information, joining, mathematics, picking, places,
-    products, reductions, searching, shapes, sorting,
+    products, quantiles, reductions, searching, sets, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -79,9 +81,7 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        argpartition intersect1d lexsort median nanmedian nanpercentile nanquantile partition percentile polyfit
-        quantile roots setdiff1d setxor1d sort_complex union1d unique unique_all unique_counts unique_inverse
-        unique_values
+        polyfit roots sort_complex
     """,
     _OF_HOST: "memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",
@@ -101,8 +101,8 @@ _MISSING: dict[str, str] = {
     "use trapezoid": "trapz",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
-"""What comes nearest, and for which names. Sets, quantiles, linear algebra and random
-numbers come later: then their names move from here to the modules that compute them."""
+"""What comes nearest, and for which names. Linear algebra and random numbers come later: then their names move from
+here to the modules that compute them."""
 
 
 def _entries() -> dict[str, Entry]:

@@ -71,7 +71,7 @@ def _shape(tree: Any, arrays: list[Array], floats: list[float] | None, what: str
     if floats is not None and type(tree) is float:
         floats.append(tree)
         return _FLOAT
-    if type(tree) in (tuple, list):
+    if type(tree) in (tuple, list) or _is_named(tree):
         return _Branch(type(tree), (), tuple([_shape(child, arrays, floats, what) for child in tree]))
     if type(tree) is dict:
         return _Branch(dict, tuple(tree), tuple([_shape(child, arrays, floats, what) for child in tree.values()]))
@@ -121,4 +121,11 @@ def _tree(shape: Shape, left: Iterator[Array], floats: Iterator[float]) -> Any:
         return StructArray.over(children[0], cast("Struct", shape.keys[0]))
     if shape.kind is dict:
         return dict(zip(shape.keys, children, strict=True))
-    return tuple(children) if shape.kind is tuple else children
+    if shape.kind is list:
+        return children
+    return tuple(children) if shape.kind is tuple else shape.kind(*children)
+
+
+def _is_named(tree: object) -> bool:
+    """Whether something is a tuple with names."""
+    return isinstance(tree, tuple) and hasattr(tree, "_fields")

@@ -14,6 +14,9 @@ draw goes through them:
     words.py          words of a stream as nodes of the graph; uniform and normal numbers of them
     parameters.py     what a distribution is given, checked, and its shape
     distributions.py  distributions as functions of uniform and normal numbers
+    gammas.py         gamma numbers, and distributions that are made of them
+    counts.py         Poisson, binomial and multinomial numbers
+    orders.py         random orders, and choices without replacement
     whole_numbers.py  integers without bias, and choices
     generator.py      what users draw with
 """

@@ -17,7 +17,7 @@ def exponential(word: Array, dtype: DType) -> Array:
     return -log(positive(word, dtype))
 
 
-def _nowhere_zero(word: Array, dtype: DType) -> Array:
+def nowhere_zero(word: Array, dtype: DType) -> Array:
     """Exponential numbers of which the small ones have all their bits, too: none is 0."""
     return where(word < 1 << dtype.bits - 1, -log(positive(word, dtype)), -log1p(-positive(~word, dtype)))
 
@@ -35,7 +35,7 @@ def logistic(word: Array, dtype: DType, loc: Parameter, scale: Parameter) -> Arr
 
 def gumbel(word: Array, dtype: DType, loc: Parameter, scale: Parameter) -> Array:
     """-log of an exponential number."""
-    return -log(_nowhere_zero(word, dtype)) * scale + loc
+    return -log(nowhere_zero(word, dtype)) * scale + loc
 
 
 def rayleigh(word: Array, dtype: DType, scale: Parameter) -> Array:

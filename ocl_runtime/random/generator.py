@@ -7,11 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.types import U32, DType
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import F64, U32, DType
 from ocl_runtime.arrays import Array, int64
+from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.arrays.current_runtime import current_executor
-from ocl_runtime.random import distributions
-from ocl_runtime.random.parameters import Parameter, Size, above, as_reals, given, real_dtype, shape_for, triangle
+from ocl_runtime.errors import ShapeError
+from ocl_runtime.random import counts, distributions, gammas
+from ocl_runtime.random.orders import permutation, permuted, shuffle
+from ocl_runtime.random.parameters import (
+    Parameter,
+    Size,
+    above,
+    as_reals,
+    given,
+    line_of_probabilities,
+    real_dtype,
+    shape_for,
+    shares,
+    trials,
+    triangle,
+)
 from ocl_runtime.random.philox import Philox
 from ocl_runtime.random.whole_numbers import choice, integers
 from ocl_runtime.random.words import normal, uniform, words, words_for
@@ -147,6 +163,93 @@ class Generator:
             "triangular", size, dtype, distributions.triangular, *given("triangular", left=left, mode=mode, right=right)
         )
 
+    def standard_gamma(self, shape: Parameter, size: Size = None, dtype: Any = None) -> Array:
+        """Gamma numbers of a shape, which is not below 0, and scale 1.
+
+        By Marsaglia and Tsang, A simple method for generating gamma variables (2000), with eight candidates for each.
+        """
+        (shape,) = given("standard_gamma", 0.0, shape=shape)
+        return self._rejected("standard_gamma", size, dtype, gammas.gamma, shape)
+
+    def gamma(self, shape: Parameter, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
+        """Gamma numbers of a shape and a scale, neither of which is below 0.
+
+        rng.gamma(asarray([0.5, 3.0]), 2.0, (1000, 2))
+        """
+        shape, scale = given("gamma", 0.0, shape=shape, scale=scale)
+        return self._rejected(
+            "gamma", size, dtype, lambda drawing, a, scale: gammas.gamma(drawing, a) * scale, shape, scale
+        )
+
+    def chisquare(self, df: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers of chi square with degrees of freedom, which are above 0."""
+        above("chisquare", df=df)
+        return self._rejected("chisquare", size, dtype, gammas.chisquare, *given("chisquare", df=df))
+
+    def beta(self, a: Parameter, b: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Beta numbers of two shapes, which are above 0."""
+        above("beta", a=a, b=b)
+        return self._rejected("beta", size, dtype, gammas.beta, *given("beta", a=a, b=b))
+
+    def f(self, dfnum: Parameter, dfden: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers of Fisher's distribution, with degrees of freedom above and below, which are above 0."""
+        above("f", dfnum=dfnum, dfden=dfden)
+        return self._rejected("f", size, dtype, gammas.f, *given("f", dfnum=dfnum, dfden=dfden))
+
+    def standard_t(self, df: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers of Student's distribution with degrees of freedom, which are above 0."""
+        above("standard_t", df=df)
+        return self._rejected("standard_t", size, dtype, gammas.standard_t, *given("standard_t", df=df))
+
+    def dirichlet(self, alpha: Any, size: Size = None, *, dtype: Any = None) -> Array:
+        """Vectors of numbers that add up to 1, along the last axis: of Dirichlet's distribution of shapes, a line of
+        numbers above 0.
+
+            rng.dirichlet([1.0, 2.0, 3.0], 100)       # shape (100, 3)
+
+        Raises `ShapeError` for shapes with another number of axes.
+        """
+        above("dirichlet", alpha=alpha)
+        (alpha,) = given("dirichlet", alpha=alpha)
+        if not isinstance(alpha, Array) or alpha.ndim != 1:
+            raise ShapeError(f"dirichlet of {alpha!r}", place=calling_line(), remedy="give a line of shapes")
+        whole = (*(() if size is None else shape_of(size)), alpha.size)
+        return self._rejected("dirichlet", whole, dtype, gammas.dirichlet, alpha)
+
+    def poisson(self, lam: Parameter = 1.0, size: Size = None) -> Array:
+        """Poisson numbers of a mean, which is not below 0, in int64.
+
+        By Hörmann, The transformed rejection method for generating Poisson random variables (1993), with twenty
+        candidates for each; of a mean below 10 by sums of probabilities. Raises `DTypeError` without float64.
+        """
+        (lam,) = given("poisson", 0.0, lam=lam)
+        return self._counted("poisson", size, counts.poisson, lam)
+
+    def binomial(self, n: Parameter, p: Parameter, size: Size = None) -> Array:
+        """How many of `n` trials, which is not below 0, succeed with a probability, in int64.
+
+        By Hörmann, The generation of binomial random variates (1993), otherwise as `poisson`.
+        """
+        return self._counted("binomial", size, counts.binomial, trials("binomial", n), shares("binomial", p))
+
+    def negative_binomial(self, n: Parameter, p: Parameter, size: Size = None) -> Array:
+        """How many trials fail before `n` succeed, which is above 0, with a probability, which is, too; in int64. Any
+        real `n` will do: Poisson numbers of gamma numbers as means."""
+        above("negative_binomial", n=n, p=p)
+        (n,) = given("negative_binomial", n=n)
+        return self._counted("negative_binomial", size, counts.negative_binomial, n, shares("negative_binomial", p))
+
+    def multinomial(self, n: Parameter, pvals: Any, size: Size = None) -> Array:
+        """How many of `n` trials have each outcome, along the last axis, in int64; `pvals` are their probabilities, a
+        line of the host.
+
+            rng.multinomial(20, [1 / 6] * 6, 100)     # shape (100, 6)
+        """
+        p = line_of_probabilities(pvals)
+        return self._counted(
+            "multinomial", size, lambda drawing, n: counts.multinomial(drawing, n, p), trials("multinomial", n)
+        )
+
     def integers(
         self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64, endpoint: bool = False
     ) -> Array:
@@ -166,16 +269,49 @@ class Generator:
 
             rng.choice(5, 100, p=[0.1, 0.2, 0.4, 0.2, 0.1])
 
-        The running sum of `p` is searched for uniform numbers. Only one element can be chosen without replacement,
-        since more take a sort; `shuffle`, which is for these, changes nothing.
+        The running sum of `p` is searched for uniform numbers. Without `replace` no element is chosen twice: those with
+        the least of random keys are, in their order, which is random, too, whatever `shuffle` says; with `p`, each is
+        the next one with a probability in proportion to its own among those that are left. Raises `DistributionError`
+        for more than there are.
         """
         return choice(self._stream, current_executor(), a, size, replace, p, axis)
+
+    def permutation(self, x: Any, axis: int = 0) -> Array:
+        """The integers below a number in a random order, or the parts of an array along an axis.
+
+            rng.permutation(5)                        # [3, 0, 4, 1, 2]
+
+        All orders are as likely, but for n**2 parts in 2**65 of n. The same on every device.
+        """
+        return permutation(self._stream, current_executor(), x, axis)
+
+    def shuffle(self, x: Array, axis: int = 0) -> None:
+        """Puts the parts of an array of the device along an axis in a random order, in place. Raises `DTypeError` for
+        anything else."""
+        shuffle(self._stream, current_executor(), x, axis)
+
+    def permuted(self, x: Any, *, axis: int | None = None, out: Array | None = None) -> Array:
+        """The elements of each line of an array along an axis in a random order of its own; without an axis all of
+        them, in the shape of `x`. Gives `out`, if that is there to be written."""
+        return permuted(self._stream, current_executor(), x, axis, out)
 
     def _draw(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], *parameters: Any) -> Array:
         executor = current_executor()
         real: DType = real_dtype(what, dtype, executor, parameters)
         shape = shape_for(what, size, parameters)
         return made(words_for(self._stream, shape, real, executor), real, *as_reals(real, parameters))
+
+    def _counted(self, what: str, size: Size, made: Callable[..., Array], *parameters: Any) -> Array:
+        """A draw of counts."""
+        drawing = counts.drawing(self._stream, current_executor(), shape_for(what, size, parameters))
+        return made(drawing, *as_reals(F64, parameters))
+
+    def _rejected(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], *parameters: Any) -> Array:
+        """A draw of numbers that take several words each."""
+        executor = current_executor()
+        real = real_dtype(what, dtype, executor, parameters)
+        drawing = gammas.Drawing(self._stream, executor, shape_for(what, size, parameters), real)
+        return made(drawing, *as_reals(real, parameters))
 
 
 def default_rng(

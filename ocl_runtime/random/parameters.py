@@ -89,6 +89,27 @@ def above(what: str, **parameters: Any) -> None:
             )
 
 
+def trials(what: str, n: Any) -> Any:
+    """A number of trials, or an array of them. Raises `DistributionError` for what on the host is below 0 or no whole
+    number, and as `given` does."""
+    (values,) = given(what, 0.0, n=n)
+    if not isinstance(n, Array) and (_host(what, "n", n) % 1 != 0).any():
+        raise DistributionError(
+            f"{what} with n = {n!r}, which is no whole number", place=calling_line(), remedy="give an n that is"
+        )
+    return values
+
+
+def shares(what: str, p: Any) -> Any:
+    """A probability, or an array of them. Raises `DistributionError` for what on the host is below 0 or above 1."""
+    (values,) = given(what, 0.0, p=p)
+    if not isinstance(p, Array) and (_host(what, "p", p) > 1).any():
+        raise DistributionError(
+            f"{what} with p = {p!r}, which is above 1", place=calling_line(), remedy="give a p that is not"
+        )
+    return values
+
+
 def triangle(what: str, left: Any, mode: Any, right: Any) -> None:
     """Raises `DistributionError` where corners on the host are not in this order, or all are one."""
     if any(isinstance(value, Array) for value in (left, mode, right)):
@@ -114,3 +135,43 @@ def _host(what: str, name: str, value: Any) -> Any:
 def as_reals(dtype: DType, values: Iterable[Any]) -> list[Any]:
     """Arrays among parameters in the dtype of a draw; numbers, which take it by themselves, as floats."""
     return [astype(value, dtype.public) if isinstance(value, Array) else float(value) for value in values]
+
+
+def probabilities(p: Any, count: int, dtype: DType) -> Array:
+    """One probability for each of so many things, in a dtype if they are on the host, where they are checked.
+
+    Raises `DistributionError` for those that are below 0 or do not sum to 1, `ShapeError` for another number of them.
+    """
+    if not isinstance(p, Array):
+        host = np.asarray(p, np.float64)
+        if not (host >= 0).all() or abs(host.sum() - 1) > 1.5e-8:
+            raise DistributionError(
+                "probabilities that are below 0 or do not sum to 1", place=calling_line(), remedy="divide by their sum"
+            )
+        p = asarray(host.astype(dtype.numpy))
+    given: Array = p
+    if given.shape != (count,):
+        raise ShapeError(
+            f"a choice of {count} with probabilities of shape {given.shape}",
+            place=calling_line(),
+            remedy="give one for each",
+        )
+    return given
+
+
+def line_of_probabilities(p: Any) -> Any:
+    """Probabilities on the host, along one axis, as float64. The last one is what the others leave.
+
+    Raises `DistributionError` for those that are below 0 or of which all but the last sum to more than 1, `ShapeError`
+    for none, and for other axes.
+    """
+    host = np.asarray(p.numpy() if isinstance(p, Array) else p, np.float64)
+    if host.ndim != 1 or not host.size:
+        raise ShapeError(
+            f"probabilities of shape {host.shape}", place=calling_line(), remedy="give a line of them, one at least"
+        )
+    if not (host >= 0).all() or host[:-1].sum() > 1 + 1e-12:
+        raise DistributionError(
+            "probabilities that are below 0 or sum to more than 1", place=calling_line(), remedy="divide by their sum"
+        )
+    return np.append(host[:-1], max(0.0, 1.0 - host[:-1].sum()))

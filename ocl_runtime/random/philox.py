@@ -72,8 +72,9 @@ class Philox:
         with self._lock:
             self._key, self._draw = key, draw
 
-    def take(self) -> tuple[int, int, int, int]:
-        """The upper two words of the counter and the two of the key for one draw, which is nobody else's.
+    def take(self, draws: int = 1) -> tuple[int, int, int, int]:
+        """The upper two words of the counter and the two of the key for one draw, which is nobody else's, or for the
+        first of several.
 
         Raises `DistributionError` while a function is captured.
         """
@@ -84,7 +85,7 @@ class Philox:
                 remedy="draw outside, and give the function the array: it is computed with what calls it",
             )
         with self._lock:
-            draw, self._draw = self._draw, (self._draw + 1) % _DRAWS
+            draw, self._draw = self._draw, (self._draw + draws) % _DRAWS
         return draw & 0xFFFFFFFF, draw >> 32, self._key & 0xFFFFFFFF, self._key >> 32
 
     def jumped(self, jumps: int = 1) -> Philox:

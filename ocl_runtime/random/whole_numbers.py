@@ -17,8 +17,9 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F32, F64, I64, U64, DType
 from ocl_runtime.arrays import Array, asarray, astype, broadcast_to, cumulative_sum, minimum, searchsorted, take, where
 from ocl_runtime.arrays.meaning.dtypes import int64, require, to_dtype, uint64
-from ocl_runtime.errors import DistributionError, DTypeError, ShapeError
-from ocl_runtime.random.parameters import Size, shape_for
+from ocl_runtime.errors import DistributionError, DTypeError
+from ocl_runtime.random.orders import without_replacement
+from ocl_runtime.random.parameters import Size, probabilities, shape_for
 from ocl_runtime.random.philox import Philox
 from ocl_runtime.random.words import uniform, words, words_for
 
@@ -148,17 +149,13 @@ def choice(stream: Philox, executor: Executor, a: Any, size: Size, replace: bool
         values = asarray(values)
     count = int(a) if values is None else values.shape[axis]
     shape = shape_for("choice", size, ())
-    if not replace and np.prod(shape, dtype=object) > 1:
-        raise DistributionError(
-            f"a choice of {shape} without replacement, which takes a sort",
-            place=calling_line(),
-            remedy="choose with replacement; or take(x, asarray(numpy.random.default_rng().permutation(n)))",
-        )
     if count <= 0 and np.prod(shape, dtype=object):
         raise DistributionError(
             "a choice of nothing", place=calling_line(), remedy="give elements, or a number that is above 0"
         )
-    if p is None:
+    if not replace:
+        index = without_replacement(stream, executor, shape, count, p)
+    elif p is None:
         index = _cast(below(stream, executor, shape, max(count, 1)), I64)
     else:
         index = _weighted(stream, executor, shape, count, p)
@@ -174,19 +171,7 @@ def choice(stream: Philox, executor: Executor, a: Any, size: Size, replace: bool
 def _weighted(stream: Philox, executor: Executor, shape: Shape, count: int, p: Any) -> Array:
     """Places in the running sum of probabilities."""
     real = F64 if executor.target.fp64 else F32
-    if not isinstance(p, Array):
-        host = np.asarray(p, np.float64)
-        if not (host >= 0).all() or abs(host.sum() - 1) > 1.5e-8:
-            raise DistributionError(
-                "probabilities that are below 0 or do not sum to 1", place=calling_line(), remedy="divide by their sum"
-            )
-        p = asarray(host.astype(real.numpy))
-    if p.shape != (count,):
-        raise ShapeError(
-            f"a choice of {count} with probabilities of shape {p.shape}",
-            place=calling_line(),
-            remedy="give one for each",
-        )
+    p = probabilities(p, count, real)
     total = cumulative_sum(astype(p, real.public))
     number = uniform(words_for(stream, shape, real, executor), real)
     # The last sum may be less than 1 by rounding, or, of an array of the device, by far.

@@ -29,19 +29,25 @@ _PLACES_U32 = 1 << 32
 
 def words(stream: Philox, shape: Shape, dtype: DType, executor: Executor) -> Array:
     """A draw of words of 32 or 64 bits, U32 or U64, in row-major order."""
+    return Array(graph.elementwise("philox", *counters(stream, shape, dtype)), executor)
+
+
+def counters(stream: Philox, shape: Shape, dtype: DType, draws: int = 1) -> list[Node]:
+    """Places in row-major order, the other words of the counter of a draw, or of the first of several, and those of the
+    key."""
     line = caller()
 
     def number(value: int) -> Node:
         return graph.scalar(value, dtype, shape, line)
 
-    counter_and_key = [number(word) for word in stream.take()]
+    counter_and_key = [number(word) for word in stream.take(draws)]
     places, c1 = graph.iota(dtype, Layout.contiguous(shape), line), number(0)
     if dtype is U32 and math.prod(shape) > _PLACES_U32:
         # The upper half of a place goes into word 1 of the counter, the lower half has the bits for the others.
         wide = graph.iota(U64, Layout.contiguous(shape), line)
         c1 = graph.convert(graph.elementwise("shr", wide, graph.scalar(32, U64, shape, line)), U32)
         places = graph.convert(wide, U32)
-    return Array(graph.elementwise("philox", places, c1, *counter_and_key), executor)
+    return [places, c1, *counter_and_key]
 
 
 def words_for(stream: Philox, shape: Shape, dtype: DType, executor: Executor) -> Array:

@@ -64,6 +64,11 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "where": lambda x, y: ocl.where(x > y, x, y),
 }
 REDUCE = {"sum": ocl.sum, "prod": ocl.prod, "max": ocl.max, "min": ocl.min, "mean": ocl.mean}
+ORDER: dict[str, Callable[[Any, int], Any]] = {
+    "sort": lambda x, axis: ocl.sort(x, axis=axis),
+    "places": lambda x, axis: ocl.astype(ocl.argsort(x, axis=axis, descending=True), ocl.int32),
+    "least": lambda x, axis: ocl.top_k(x, min(3, x.shape[axis]), axis=axis, mode="smallest").values,
+}
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "turned": lambda x: ocl.permute_dims(x, tuple(reversed(range(x.ndim)))),
     "rolled": lambda x: ocl.permute_dims(x, (*range(1, x.ndim), 0)) if x.ndim else x,
@@ -86,6 +91,8 @@ STEPS = st.one_of(
     st.tuples(st.just("reduce"), st.sampled_from(sorted(REDUCE)), st.integers(0, 9), st.integers(0, 7)),
     st.tuples(st.just("write"), st.sampled_from(["part", "mask"]), st.integers(0, 9), st.integers(0, 9)),
 )
+SORTS = st.tuples(st.just("order"), st.sampled_from(sorted(ORDER)), st.integers(0, 9), st.integers(0, 7))
+"""They end groups, so that rules have less to merge."""
 
 
 def hosts(dtype: str, shape: tuple[int, ...]) -> list[np.ndarray]:
@@ -118,6 +125,8 @@ def applied(step: Step, arrays: list[Any]) -> Any:
         return UNARY[name](number(x))
     if kind == "view":
         return VIEWS[name](x) if name != "wider" or x.ndim else x
+    if kind == "order":
+        return ORDER[name](x, second % x.ndim) if x.ndim else x
     if kind == "binary":
         return BINARY[name](*joined(number(x), arrays[second % len(arrays)]))
     if kind == "reduce":
@@ -225,7 +234,7 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
 @given(
     place=st.integers(0, 11),
     shape=st.sampled_from(SHAPES),
-    steps=st.lists(STEPS, min_size=2, max_size=9),
+    steps=st.lists(STEPS | SORTS, min_size=2, max_size=9),
     early=st.integers(0, 511),
 )
 def test_fused_equals_unfused(

@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 import ocl_runtime as ocl
 import ocl_runtime.arrays as xp
-from ocl_ir.random_functions import normal_bits, philox_block
+from ocl_ir import random_counts
+from ocl_ir.random_functions import gamma_bits, normal_bits, philox_block
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.target import Target
@@ -126,3 +127,56 @@ def test_a_draw_is_the_same_however_it_is_used(runtime: Any, data: st.DataObject
             mask = view > part.dtype.type(0)
             assert int(xp.sum(mask)) == int((part > 0).sum())
         assert_same(x.numpy(), host)
+
+
+@pytest.mark.parametrize("count", [1, 7, 60])
+def test_an_order_is_that_of_words(runtime: Any, count: int) -> None:
+    with xp.use(runtime):
+        rng = ocl.random.default_rng(7)
+        orders = rng.permutation(count), rng.permuted(xp.broadcast_to(xp.arange(count), (2, count)), axis=1)
+        chosen = rng.choice(count, count // 2, replace=False)
+        assert_same(orders[0].numpy(), np.argsort(words_of(7, 0, 64, count), kind="stable"))
+        words = words_of(7, 1, 64, 2 * count).reshape(2, count)
+        assert_same(orders[1].numpy(), np.argsort(words, axis=1, kind="stable"))
+        assert_same(chosen.numpy(), np.argsort(words_of(7, 2, 64, count), kind="stable")[: count // 2])
+
+
+@pytest.mark.parametrize("real", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [1.0, 4.5, [1.0, 2.5, 300.0]])
+def test_a_gamma_number_is_its_first_candidate(runtime: Any, real: str, shape: Any) -> None:
+    """The same bits everywhere, whether shapes are a number or an array."""
+    kind, count = np.dtype(real), 3 * 13
+    bits, unsigned = 8 * kind.itemsize, np.dtype(f"u{kind.itemsize}")
+    d = (np.asarray(shape, kind) - kind.type(1 / 3)) + np.zeros((13, 3), kind)
+    c = kind.type(1) / np.sqrt(d * kind.type(9))
+    wanted = d.view(unsigned)
+    for number in reversed(range(8)):
+        normals, words = (words_of(5, 2 * number + at, bits, count).reshape(13, 3) for at in (0, 1))
+        candidate = gamma_bits(normal_bits(normals), words, c.view(unsigned), d.view(unsigned))
+        wanted = np.where(candidate != 0, candidate, wanted)
+    with xp.use(runtime):
+        x = ocl.random.default_rng(5).standard_gamma(shape, (13, 3), real)
+        assert_same(x[2:11:3, ::-1].numpy(), wanted.view(kind)[2:11:3, ::-1])
+        assert_same(x.numpy(), wanted.view(kind))
+
+
+@pytest.mark.parametrize("name", ["poisson", "binomial"])
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_count_is_its_first_candidate(runtime: Any, name: str, is_large: bool) -> None:
+    """The same everywhere, however it is used."""
+    parameters = {"poisson": (12.5 if is_large else 3.25,), "binomial": (40, 0.375 if is_large else 0.125)}[name]
+    bits = [np.full((13, 3), float(value)).view(np.uint64) for value in parameters]
+    if is_large:
+        candidate = getattr(random_counts, f"{name}_candidate")
+        wanted = np.floor(np.full((13, 3), parameters[0] if name == "poisson" else np.prod(parameters)))
+        for draw in reversed(range(20)):
+            first, second = np.moveaxis(words_of(5, draw, 64, 2 * 3 * 13).reshape(13, 3, 2), -1, 0)
+            found = candidate(first, second, *bits).view(np.float64)
+            wanted = np.where(found >= 0, found, wanted)
+    else:
+        words = words_of(5, 0, 64, 3 * 13).reshape(13, 3)
+        wanted = getattr(random_counts, f"{name}_small")(words, *bits).view(np.float64)
+    with xp.use(runtime):
+        x = getattr(ocl.random.default_rng(5), name)(*parameters, (13, 3))
+        assert_same(x[2:11:3, ::-1].numpy(), wanted.astype(np.int64)[2:11:3, ::-1])
+        assert_same(x.numpy(), wanted.astype(np.int64))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +12,7 @@ import ocl_runtime.arrays as xp
 from ocl_ir.bfloat16 import HELD
 from ocl_runtime.plan.kernels import sort
 from ocl_runtime.plan.target import Target
-from tests.support.arrays import DTYPES
+from tests.support.arrays import DTYPES, elements
 from tests.support.interpreted import InterpretedRuntime
 
 QUICK = settings(
@@ -46,23 +44,6 @@ def places(host: np.ndarray, axis: int, descending: bool) -> np.ndarray:
         return np.argsort(host, axis=axis, kind="stable")
     backwards = np.argsort(np.flip(host, axis), axis=axis, kind="stable")
     return np.flip(host.shape[axis] - 1 - backwards, axis)
-
-
-def elements(dtype: Any, shape: tuple[int, ...], seed: int) -> np.ndarray:
-    """Elements of which many come several times, the extremes among them; of floats NaN of both signs, with payloads,
-    infinities, zeros of both signs, and the least numbers."""
-    rng, kind = np.random.default_rng(seed), np.dtype(dtype)
-    if kind.kind == "b":
-        return rng.random(shape) < 0.5
-    if kind.kind in "iu":
-        limits = np.iinfo(kind)
-        pool = np.array([limits.min, limits.max, 0, 1, limits.max // 2, limits.max - 1], kind)
-        return np.where(rng.random(shape) < 0.4, rng.choice(pool, shape), rng.integers(0, 50, shape).astype(kind))
-    bits = np.dtype(f"u{kind.itemsize}")
-    least = np.array([1], bits).view(kind)[0]
-    negative = np.array([(1 << (8 * kind.itemsize)) - 3], bits).view(kind)[0]
-    pool = np.array([np.nan, negative, np.inf, -np.inf, 0.0, -0.0, least, -least, 1.5, -1.5], kind)
-    return np.where(rng.random(shape) < 0.6, rng.choice(pool, shape), rng.normal(size=shape).astype(kind))
 
 
 def check(host: np.ndarray, x: xp.Array, axis: int, descending: bool) -> None:

@@ -112,3 +112,20 @@ def python(*arguments: str, cwd: Path, env: dict[str, str | None] | None = None,
             changed[name] = value
     command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=cwd, env=changed, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def elements(dtype: Any, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Elements of which many come several times, the extremes among them; of floats NaN of both signs, with payloads,
+    infinities, zeros of both signs, and the least numbers."""
+    rng, kind = np.random.default_rng(seed), np.dtype(dtype)
+    if kind.kind == "b":
+        return rng.random(shape) < 0.5
+    if kind.kind in "iu":
+        limits = np.iinfo(kind)
+        pool = np.array([limits.min, limits.max, 0, 1, limits.max // 2, limits.max - 1], kind)
+        return np.where(rng.random(shape) < 0.4, rng.choice(pool, shape), rng.integers(0, 50, shape).astype(kind))
+    bits = np.dtype(f"u{kind.itemsize}")
+    least = np.array([1], bits).view(kind)[0]
+    negative = np.array([(1 << (8 * kind.itemsize)) - 3], bits).view(kind)[0]
+    pool = np.array([np.nan, negative, np.inf, -np.inf, 0.0, -0.0, least, -least, 1.5, -1.5], kind)
+    return np.where(rng.random(shape) < 0.6, rng.choice(pool, shape), rng.normal(size=shape).astype(kind))

@@ -55,7 +55,7 @@ KEYWORDS = frozenset([*_KEYWORDS.split(), *_TYPES, *_MACROS.split()])
 _SCALAR = "(?:u?(?:char|short|int|long)|half|float|double)"
 _FAMILIES = re.compile(
     rf"(?:convert|as)_{_SCALAR}\d*(?:_\w+)?|get_(?:global|local|group|num|work)_\w+|v(?:load|store)a?(?:\d+|_half\w*)"
-    r"|atom(?:ic)?_\w+|(?:get_)?sub_group_\w+|warp_shuffle_\w+|(?:fast|integer_power|round_to|whole|philox|normal_bits|pow_by_fours|fmod_by_fours)_\w+"
+    r"|atom(?:ic)?_\w+|(?:get_)?sub_group_\w+|warp_shuffle_\w+|(?:fast|integer_power|round_to|whole|philox|normal_bits|gamma_bits|(?:poisson|binomial)_(?:small|large)|pow_by_fours|fmod_by_fours)_\w+"
     r"|(?:CL|CLK|M|FP|FLT|DBL|HALF|U?CHAR|SCHAR|U?SHRT|U?INT|U?LONG)_[A-Z0-9_]+|cl_\w+"
 )
 """Functions that generated code calls, and macros, of which there are too many to list."""
@@ -89,6 +89,11 @@ _RESULTS = {
     "mul_high": "high",
     "philox": "word",
     "normal_bits": "normal",
+    "gamma_bits": "candidate",
+    "poisson_small": "count",
+    "poisson_large": "count",
+    "binomial_small": "count",
+    "binomial_large": "count",
     "splat": "repeated",
     "vector": "joined",
     "extract": "lane",

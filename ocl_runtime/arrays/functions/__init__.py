@@ -8,6 +8,8 @@ creation.py        arrays from data and from nothing
 statistics.py      reductions
 searching.py       where elements are
 sorting.py         elements in order
+selecting.py       the greatest or least elements
+sets.py            distinct elements, and membership
 counting.py        how often integers come
 histograms.py      how many numbers lie between edges
 linear_algebra.py  products of matrices and vectors

@@ -1,26 +1,34 @@
-"""Where elements are: the greatest and the least, places in sorted arrays, membership."""
+"""Where elements are: the greatest and the least, places in sorted arrays."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, I64, U32
+from ocl_ir.types import I32, I64, U32
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.functions.elementwise import astype, isnan, logical_not, where
-from ocl_runtime.arrays.functions.manipulation import expand_dims, reshape
-from ocl_runtime.arrays.functions.statistics import any as _any
+from ocl_runtime.arrays.functions.elementwise import astype, equal, isnan, where
 from ocl_runtime.arrays.functions.statistics import max as _max
 from ocl_runtime.arrays.functions.statistics import min as _min
 from ocl_runtime.arrays.meaning.dtypes import float32, int64, uint32, uint64
 from ocl_runtime.arrays.meaning.indexing import counting
 from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import ShapeError
+from ocl_runtime.plan.cache.routines import key_of
+from ocl_runtime.plan.tracing import tracer
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
 
 _SIGN = 2**31
+_FITS_I32 = 2**31
 _MOST_U32 = 2**32 - 1
 
 
@@ -88,8 +96,9 @@ def searchsorted(
     """For each element of `x2`, the place in the sorted one-dimensional array `x1` before which it would be put: before
     equal ones for `side="left"`, behind them for "right". NaN is greater than every number. Gives int64.
 
-    `sorter` has the places of the elements of `x1` in ascending order, where it is not sorted itself. By binary search:
-    a look-up for each bit of the length of `x1`.
+    `sorter` has the places of the elements of `x1` in ascending order, where it is not sorted itself. By binary search
+    in steps of powers of two (Shar; Knuth, The Art of Computer Programming 3, 6.2.1): a look-up for each bit of the
+    length of `x1`. Where all arrays are in memory, the search starts at once.
 
     Raises `ShapeError` for an `x1` or a `sorter` with other than one axis, and for another side.
     """
@@ -102,42 +111,50 @@ def searchsorted(
             place=calling_line(),
             remedy='give an array with one axis, a sorter of the same length, and side="left" or "right"',
         )
-    count = table.size
-    below = Array(graph.scalar(0, I64, values.shape), values._executor)
-    if not count or not values.size:
-        return below
-    step = 1
-    while step * 2 <= count:
-        step *= 2
-    while step:  # `below` elements are surely in front
-        next_ = below + step
-        index = where(next_ <= count, next_ - 1, count - 1)
-        element = table[index if order is None else order[index]]
-        below = where((next_ <= count) & _in_front(element, values, side), next_, below)
-        step //= 2
-    return below
+    if not table.size or not values.size:
+        return Array(graph.scalar(0, I64, values.shape), values._executor)
+    search = _Searching(side, base_executor(values._executor))
+    operands = (table._node, values._node) if order is None else (table._node, values._node, order._node)
+    is_in_memory = tracer.get() is None and key_of(search, operands) is not None
+    (found,) = values._evaluated(search, operands) if is_in_memory else search(*operands)
+    return Array(found, values._executor)
 
 
-def _in_front(element: Array, value: Array, side: str) -> Array:
+@dataclass(frozen=True)
+class _Searching:
+    """A routine: the places of values in a sorted table. Where its operands are in memory its plan is found without
+    building the nodes, of which there are five for each bit of the length."""
+
+    side: str
+    executor: Executor = field(compare=False)
+
+    def __call__(self, table: Node, value: Node, order: Node | None = None) -> tuple[Node, ...]:
+        count, values = table.size, Array(value, self.executor)
+        step = 1
+        while step * 2 <= count:
+            step *= 2
+        dtype = I32 if count < _FITS_I32 else I64
+        is_in_front = _in_front(values, self.side)
+
+        def element(number: Array) -> Array:
+            found = Array(graph.gather(table if order is None else order, [number._node]), self.executor)
+            return found if order is None else Array(table, self.executor)[found]
+
+        def number(value: int) -> Array:
+            return Array(graph.scalar(value, dtype, values.shape), self.executor)
+
+        # Behind the first step, fewer than `step` are left, wherever it was; so no later one looks beyond the end.
+        below = where(is_in_front(element(number(step - 1))), number(count - step + 1), number(0))
+        while step > 1:  # `below` elements are surely in front
+            step //= 2
+            below = where(is_in_front(element(below + (step - 1))), below + step, below)
+        return (astype(below, int64)._node,)
+
+
+def _in_front(value: Array, side: str) -> Callable[[Array], Array]:
     """Whether an element comes before the place of a value, NaN last."""
+    has_nan = value._dtype.is_float
+    nothing = isnan(value) if has_nan else value
     if side == "left":
-        before = element < value
-        return before | (isnan(value) & logical_not(isnan(element))) if _has_nan(element, value) else before
-    behind = value < element
-    return logical_not(behind | (isnan(element) & logical_not(isnan(value))) if _has_nan(element, value) else behind)
-
-
-def _has_nan(*arrays: Array) -> bool:
-    return any(x._dtype.is_float for x in arrays)
-
-
-def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:
-    """Whether each element of `x1` equals an element of `x2`; with `invert`, whether it equals none. Gives bools.
-
-    Compares each with each, so the work is the product of the sizes. Raises `DTypeError` for what does not compare.
-    """
-    elements, values = arrays_of("isin", x1, x2)
-    if not values.size:
-        return Array(graph.scalar(invert, BOOL, elements.shape), elements._executor)
-    matches = _any(expand_dims(elements, axis=-1) == reshape(values, -1), axis=-1)
-    return logical_not(matches) if invert else matches
+        return lambda element: (element < value) | (nothing & equal(element, element)) if has_nan else element < value
+    return lambda element: (element <= value) | nothing if has_nan else element <= value

@@ -36,9 +36,9 @@ _EACH = 8
 """Elements of a work-item of a GPU in a row that is sorted at once."""
 _COUNTED = 256
 """Elements of a row up to which a work-item of a CPU counts those before each; a pass looks at as many counts."""
-_TILE_BYTES = 32
-"""Of a work-item of a GPU in a tile of a pass, at most 16 elements: with its counts, a group of 256 then takes no more
-than the 32 KiB of local memory that every GPU has."""
+_TILE_BYTES = 64
+"""Of a work-item of a GPU in a tile of a pass, at most 16 elements: with its counters, a group of 256 then takes no
+more than the 32 KiB of local memory that every GPU has."""
 _LEAST_TILE = 4096
 """Elements of a tile of a CPU, so that counting is worth it."""
 _MOST_TEAM = DIGITS
@@ -154,7 +154,7 @@ def _tiling(sorting: Sorting, rows: int, target: Target) -> _Tiling:
         per = -(-length // tiles)
         return _Tiling(1, per, -(-length // per))
     team = min(_MOST_TEAM, target.group_size)
-    each = min(16, _TILE_BYTES // (sorting.of.size + (U32.size if sorting.places else 0)))
+    each = 1 << min(16, _TILE_BYTES // (sorting.of.size + (U32.size if sorting.places else 0))).bit_length() - 1
     return _Tiling(team, each, -(-length // (team * each)))
 
 

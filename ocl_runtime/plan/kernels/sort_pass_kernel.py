@@ -3,9 +3,10 @@
 
 A tile is counted by digit. Behind a scan of the counts of all tiles, each element of a tile goes behind those of lesser
 digits, those of the tiles before, and those before it in its tile (Satish, Harris and Garland, Designing efficient
-sorting algorithms for manycore GPUs, 2009). For the last, the work-items of a GPU put their bits into a mask for each
-digit and count those below their own, as Adinets and Merrill do (Onesweep, 2022). A tile is put in order in local
-memory first, so that neighbours are written together.
+sorting algorithms for manycore GPUs, 2009). On a GPU a tile is put in order in local memory first, so that neighbours
+are written together: twice by half a digit, each work-item counting its own elements in columns of counters, two a
+word (Merrill and Grimshaw, High performance and scalable radix sorting, 2011). That takes as many barriers for many
+elements as for one.
 """
 
 from __future__ import annotations
@@ -23,28 +24,25 @@ from ocl_ir.types import I64, U32, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Spec, Term
 from ocl_runtime.plan.kernels.naming import kernel_name
-from ocl_runtime.plan.kernels.scan_tile import scanned_by_team
 from ocl_runtime.plan.kernels.sort_elements import Elements, bits_of
 
-atomic_add, atomic_or, barrier, group_id, hint, local_array, local_id, popcount, private_array, unrolled = (
+atomic_add, barrier, group, group_id, hint, local_array, local_id, private_array, unrolled = (
     BUILTINS[name]
     for name in (
-        "atomic_add",
-        "atomic_or",
-        "barrier",
-        "group_id",
-        "hint",
-        "local_array",
-        "local_id",
-        "popcount",
-        "private_array",
+        *("atomic_add", "barrier", "group", "group_id", "hint", "local_array", "local_id", "private_array"),
         "unrolled",
     )
 )
 
 DIGIT_BITS = 8
 DIGITS = 1 << DIGIT_BITS
-_MASK_BITS = 32
+_HALF_BITS = DIGIT_BITS // 2
+_WORDS = (1 << _HALF_BITS) // 2
+"""Words of counters of a work-item, one for two halves of digits."""
+_COUNTER_BITS = 16
+_COUNTER_MASK = (1 << _COUNTER_BITS) - 1
+_SHIFT_BITS = 5
+_BANKS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class SortPassForm:
 
 
 class Steps(NamedTuple):
-    """What a pass is made of; those of the scan of a tile's counts are among them."""
+    """What a pass is made of."""
 
     bits: Any
     digit: Any
@@ -79,17 +77,10 @@ class Steps(NamedTuple):
     place: Any
     store: Any
     store_place: Any
-    join: Any
     element: DType
     index_dtype: DType
-    dtype: DType
     team: int
-    teams: int
-    stripes: int
-    each: int
     items: int
-    lanes: int
-    turns: int
 
 
 def count_by_one(tiles: Any, length: Any, per: Any, steps: Steps) -> None:
@@ -133,98 +124,126 @@ def count_by_team(tiles: Any, length: Any, steps: Steps) -> None:
     """Counts the digits of a tile by a team."""
     lane = local_id(0)
     row, tile = group_id(0) // tiles, group_id(0) % tiles
+    first = tile * (steps.team * steps.items) + lane
+    own = private_array(steps.items, steps.element)
+    for step in hint(range(steps.items), unroll=steps.items):
+        r = first + step * steps.team
+        own[step] = steps.bits(row, r) if r < length else 0
     counts = local_array(DIGITS, np.uint32)
     for digit in range(lane, DIGITS, steps.team):
         counts[digit] = 0
     barrier()
-    first = tile * (steps.team * steps.items) + lane
     for step in hint(range(steps.items), unroll=steps.items):
-        r = first + step * steps.team
-        if r < length:
-            atomic_add(counts, steps.digit(steps.bits(row, r)), 1)
+        if first + step * steps.team < length:
+            atomic_add(counts, steps.digit(own[step]), 1)
     barrier()
     for digit in range(lane, DIGITS, steps.team):
         steps.count((row * DIGITS + digit) * tiles + tile, counts[digit])
 
 
 def write_by_team(tiles: Any, length: Any, steps: Steps) -> None:
-    """Writes the elements of a tile by a team. Each part of it that shares masks has neighbouring elements."""
+    """Writes the elements of a tile by a team, which puts them in the order of their digits in local memory first: of
+    the lower half of the digit, then of the upper one. A work-item has neighbours, so that equal ones stay in order."""
     lane = local_id(0)
     row, tile = group_id(0) // tiles, group_id(0) % tiles
     begin = tile * (steps.team * steps.items)
-    first = begin + lane // steps.lanes * (steps.lanes * steps.items) + lane % steps.lanes
-    own = private_array(steps.items, steps.element)
-    for step in hint(range(steps.items), unroll=steps.items):
-        r = first + step * steps.lanes
-        own[step] = steps.bits(row, r) if r < length else 0
-    counts = local_array((steps.team // steps.lanes) * DIGITS, np.uint32)
-    ranks = private_array(steps.items, np.uint32)
-    rank(own, ranks, counts, first, lane, length, steps)
+    count = min(length - begin, steps.team * steps.items)
     starts = local_array(DIGITS, np.uint32)
     offsets = local_array(DIGITS, steps.index_dtype)
-    begin_digits(counts, starts, lane, steps)
     for digit in range(lane, DIGITS, steps.team):
-        offsets[digit] = before_tile(row, digit, tile, tiles, steps) - starts[digit]
-    staged = local_array(steps.team * steps.items, steps.element)
-    staged_places = None if steps.place is None else local_array(steps.team * steps.items, np.uint32)
+        offsets[digit] = before_tile(row, digit, tile, tiles, steps)
+    staged = local_array(spread(steps.team * steps.items), steps.element)
+    staged_places: Any = None if steps.place is None else local_array(spread(steps.team * steps.items), np.uint32)
     for step in hint(range(steps.items), unroll=steps.items):
-        r = first + step * steps.lanes
-        if r < length:
-            digit = steps.digit(own[step])
-            at = starts[digit] + counts[lane // steps.lanes * DIGITS + digit] + ranks[step]
-            staged[at] = own[step]
-            if staged_places is not None:
-                staged_places[at] = steps.place(row, r)
-    barrier()
-    count = min(length - begin, steps.team * steps.items)
-    for number in range(lane, count, steps.team):
-        bits = staged[number]
-        at = offsets[steps.digit(bits)] + number
-        if steps.store is not None:
-            steps.store(row, at, bits)
+        number = lane + step * steps.team
+        at = turn(lane, step, steps)
+        staged[at] = steps.bits(row, begin + number) if number < count else 0
         if staged_places is not None:
-            steps.store_place(row, at, staged_places[number])
-
-
-def rank(own: Any, ranks: Any, counts: Any, first: Any, lane: Any, length: Any, steps: Steps) -> None:
-    """How many elements of the same digit come before each in its part of the tile; and how many the part has."""
-    masks = local_array((steps.team // steps.lanes) * DIGITS, np.uint32)
-    for slot in range(lane, (steps.team // steps.lanes) * DIGITS, steps.team):
-        counts[slot] = 0
-        masks[slot] = 0
+            staged_places[at] = steps.place(row, begin + number) if number < count else 0
     barrier()
-    bit = np.uint32(1) << np.uint32(lane % steps.lanes)
+    own = private_array(steps.items, steps.element)
+    places: Any = None if steps.place is None else private_array(steps.items, np.uint32)
+    ranks = private_array(steps.items, np.uint32)
+    counters = local_array(spread(_WORDS * steps.team), np.uint32)
+    total = local_array(1, np.uint32)
+    first = spread(lane * steps.items)  # as many neighbours as a work-item has are within one row of banks
+    for shift in unrolled((0, _HALF_BITS)):
+        for step in hint(range(steps.items), unroll=steps.items):
+            own[step] = staged[first + step]
+            if places is not None:
+                places[step] = staged_places[first + step]
+        rank(own, ranks, shift, counters, total, lane, count, steps)
+        for step in hint(range(steps.items), unroll=steps.items):
+            at = spread(ranks[step])
+            staged[at] = own[step]
+            if places is not None:
+                staged_places[at] = places[step]
+        barrier()
+    digits = private_array(steps.items, np.uint32)
     for step in hint(range(steps.items), unroll=steps.items):
-        is_there = first + step * steps.lanes < length
-        slot = lane // steps.lanes * DIGITS + steps.digit(own[step])
-        if is_there:
-            atomic_or(masks, slot, bit)
-        barrier()
-        mask = masks[slot]
-        lower = popcount(mask & (bit - np.uint32(1)))
-        ranks[step] = counts[slot] + lower
-        barrier()
-        if is_there and lower == 0:
-            counts[slot] = counts[slot] + popcount(mask)
-            masks[slot] = 0
-        barrier()
-
-
-def begin_digits(counts: Any, starts: Any, lane: Any, steps: Steps) -> None:
-    """Where the first element of each digit goes in the tile; and how many come before those of each part."""
-    totals = private_array(steps.each, np.uint32)
-    for step in unrolled(range(steps.each)):
-        total = np.uint32(0)
-        for part in hint(range(steps.team // steps.lanes), unroll=steps.team // steps.lanes):
-            slot = part * DIGITS + lane * steps.each + step
-            count = counts[slot]
-            counts[slot] = total
-            total = total + count
-        totals[step] = total if step == 0 else totals[step - 1] + total
-    before, _ = scanned_by_team(totals, np.uint32(0), lane, steps)
-    for step in unrolled(range(steps.each)):
-        starts[lane * steps.each + step] = before[lane] if step == 0 else before[lane] + totals[step - 1]
+        number = lane + step * steps.team
+        own[step] = staged[turn(lane, step, steps)]
+        digits[step] = np.uint32(steps.digit(own[step]))
+        before = steps.digit(staged[spread(max(number, 1) - 1)])
+        if number < count and (number == 0 or np.uint32(before) != digits[step]):
+            starts[digits[step]] = np.uint32(number)
     barrier()
+    for step in hint(range(steps.items), unroll=steps.items):
+        number = lane + step * steps.team
+        if number < count:
+            at = offsets[digits[step]] + (number - starts[digits[step]])
+            if steps.store is not None:
+                steps.store(row, at, own[step])
+            if staged_places is not None:
+                steps.store_place(row, at, staged_places[turn(lane, step, steps)])
+
+
+def rank(own: Any, ranks: Any, shift: Any, counters: Any, total: Any, lane: Any, count: Any, steps: Steps) -> None:
+    """Where elements go in their tile by half a digit. Each work-item counts its own, in columns of local memory that
+    nobody else touches: two counters of 16 bits in a word. Those that are not there go behind all others."""
+    column = spread(lane)
+    for word in unrolled(range(_WORDS)):
+        counters[turn(lane, word, steps)] = 0
+    slots = private_array(steps.items, np.uint32)
+    for step in hint(range(steps.items), unroll=steps.items):
+        half = steps.digit(own[step]) >> shift & (2 * _WORDS - 1)
+        if lane * steps.items + step >= count:
+            half = 2 * _WORDS - 1
+        word = half & (_WORDS - 1)
+        slot = column + word * spread(steps.team) if steps.team % _BANKS == 0 else spread(word * steps.team + lane)
+        upper = np.uint32(half // _WORDS * _COUNTER_BITS)
+        slots[step] = np.uint32(slot) << np.uint32(_SHIFT_BITS) | upper
+        packed = counters[slot]
+        ranks[step] = packed >> upper & np.uint32(_COUNTER_MASK)
+        counters[slot] = packed + (np.uint32(1) << upper)
+    barrier()
+    before = private_array(_WORDS, np.uint32)
+    sum_ = np.uint32(0)
+    first = spread(lane * _WORDS)
+    for word in unrolled(range(_WORDS)):
+        before[word] = sum_
+        sum_ = sum_ + counters[first + word]
+    lower = group.exclusive_scan(sum_)
+    if lane == steps.team - 1:
+        total[0] = (lower + sum_) << np.uint32(_COUNTER_BITS)  # those of the lower counters come before the upper ones
+    barrier()
+    for word in unrolled(range(_WORDS)):
+        counters[first + word] = lower + total[0] + before[word]
+    barrier()
+    for step in hint(range(steps.items), unroll=steps.items):
+        packed = counters[slots[step] >> np.uint32(_SHIFT_BITS)]
+        upper = slots[step] & np.uint32((1 << _SHIFT_BITS) - 1)
+        ranks[step] = ranks[step] + (packed >> upper & np.uint32(_COUNTER_MASK))
+
+
+def turn(lane: Any, step: Any, steps: Steps) -> Any:
+    """The place in local memory of what a work-item has in a turn of its team."""
+    return spread(lane) + step * spread(steps.team) if steps.team % _BANKS == 0 else spread(lane + step * steps.team)
+
+
+def spread(number: Any) -> Any:
+    """A place in local memory such that strides of powers of two meet all banks."""
+    return number + number // _BANKS
 
 
 def build(form: SortPassForm) -> Kernel:
@@ -277,15 +296,8 @@ def _steps(form: SortPassForm, algorithm: Algorithm, body: Body) -> Steps:
         place=made(place) if form.places else None,
         store=made(store) if form.keeps else None,
         store_place=made(store_place) if form.places else None,
-        join=made(lambda left, right: left + right),
         element=bits_of(form.of),
         index_dtype=form.index,
-        dtype=U32,
         team=form.team,
-        teams=1,
-        stripes=1,
-        each=max(1, DIGITS // form.team),
         items=form.each,
-        lanes=min(_MASK_BITS, form.team),
-        turns=form.team.bit_length() - 1,
     )

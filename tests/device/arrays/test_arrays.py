@@ -275,9 +275,12 @@ NO_VALUES = {
     "explain", "__array_namespace_info__", "broadcast_shapes",
 }  # fmt: skip
 """Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
-ELSEWHERE = {"add_at", "angle", "argsort", "bincount", "complex_of", "histogram", "set_at", "sort"}
-"""Tested by `test_adding.py`, `test_complex.py`, `test_indexing.py`, `test_sorting.py` and
-`tests/differential/test_counting.py`."""
+ELSEWHERE = {
+    "add_at", "angle", "argsort", "bincount", "complex_of", "histogram", "set_at", "sort", "top_k", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values",
+}  # fmt: skip
+"""Tested by `test_adding.py`, `test_complex.py`, `test_indexing.py`, `test_selecting.py`, `test_sets.py`,
+`test_sorting.py` and `tests/differential/test_counting.py`."""
 
 
 def evaluated(code: str) -> ocl.Array:

@@ -50,8 +50,8 @@ def test_numpys_operators_and_functions_stay_on_the_device(runtime: Runtime) -> 
     target = host.copy()
     target += x
     numpy.testing.assert_array_equal(target, host + host)
-    with pytest.warns(TransferWarning, match=r"numpy\.median"):
-        numpy.testing.assert_array_equal(numpy.median(x), numpy.median(host))
+    with pytest.warns(TransferWarning, match=r"numpy\.sort_complex"):
+        numpy.testing.assert_array_equal(numpy.sort_complex(x), numpy.sort_complex(host))
 
 
 def test_a_captured_function_divides_as_its_arguments_do(runtime: Runtime) -> None:
@@ -101,5 +101,5 @@ def test_the_setting_of_the_runtime_decides(device: Device, shared: Runtime) -> 
     with ocl.use(strict):
         x = ocl.asarray(numpy.arange(3, dtype="f4"))
     with pytest.raises(TransferError, match="OCL_RUNTIME_NUMPY=error"):
-        numpy.median(x)
+        numpy.sort_complex(x)
     same(numpy.sum(x), numpy.float32(3))

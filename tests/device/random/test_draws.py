@@ -188,7 +188,7 @@ def test_parameters_that_are_out_of_range() -> None:
         lambda: rng.integers(5, 5), lambda: rng.integers(0), lambda: rng.integers(0, [3, 0]),
         lambda: rng.integers(0, 257, dtype="u1"), lambda: rng.integers(-1, 5, dtype="u1"),
         lambda: rng.choice(0, 3), lambda: rng.choice(2, p=[0.5, 0.6]), lambda: rng.choice(2, p=[-0.5, 1.5]),
-        lambda: rng.choice(5, 3, replace=False),
+        lambda: rng.choice(5, 6, replace=False),
         lambda: default_rng(-1), lambda: default_rng(1.5),
     ):  # fmt: skip
         with pytest.raises(DistributionError) as caught:

@@ -60,6 +60,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "bincount": None,  # of one axis of integers
     "sort": xp.sort, "argsort": xp.argsort,
     "searchsorted": lambda x: xp.searchsorted([1, 2, 3], x), "isin": lambda x: xp.isin(x, [1, 2]),
+    "top_k": lambda x: xp.top_k(x, 2).values,
+    "unique_values": xp.unique_values, "unique_all": lambda x: xp.unique_all(x).inverse_indices,
+    "unique_counts": lambda x: xp.unique_counts(x).counts, "unique_inverse": lambda x: xp.unique_inverse(x).values,
     "matmul": lambda x: xp.matmul(x, x), "vecdot": lambda x: xp.vecdot(x, x), "tensordot": lambda x: xp.tensordot(x, x),
     "cumulative_sum": lambda x: xp.cumulative_sum(x, 0), "cumulative_prod": lambda x: xp.cumulative_prod(x, 0),
     "meshgrid": lambda x: xp.meshgrid(xp.reshape(x, -1), [1, 2])[0], "isdtype": None, "result_type": None,

@@ -97,6 +97,27 @@ def test_a_gpu_reads_once_what_it_counts_into_few(most: int, then: list[str]) ->
 
 
 @pytest.mark.parametrize("target", [GPU, CPU])
+def test_distinct_elements_are_sorted_once(target: Target) -> None:
+    """And compared once: what begins a run is in memory, and read again by what counts and packs."""
+    runtime = InterpretedRuntime(target)
+    host = (np.arange(60) % 7).astype("i4")
+    with xp.use(runtime):
+        x = xp.asarray(host)
+        runtime.launched.clear()
+        found = xp.unique_counts(x)
+        xp.compute(*found)
+        assert _launched(runtime) == [
+            "sort_rows", "fill", "ne", "sum_add", "pack", "nearest_gather", "sub_lt_minimum_gather_select"
+        ]  # fmt: skip
+        everything = xp.unique_all(x)
+        xp.compute(*everything)
+        names = _launched(runtime)
+        assert sum("sort" in name for name in names) == names.count("ne") == 1
+        for one, other in zip(everything, np.unique_all(host), strict=True):
+            np.testing.assert_array_equal(one.numpy(), other)
+
+
+@pytest.mark.parametrize("target", [GPU, CPU])
 def test_bincount_of_negative_numbers(target: Target) -> None:
     with xp.use(InterpretedRuntime(target)), pytest.raises(IndexingError, match="bincount of -3"):
         xp.bincount(xp.asarray(np.array([1, -3, 2], "i2")))

@@ -105,6 +105,11 @@ ELSEWHERE = {
     "mul_high",
     "philox",
     "normal_bits",
+    "gamma_bits",
+    "poisson_small",
+    "poisson_large",
+    "binomial_small",
+    "binomial_large",
     "round_f16",
     "round_bf16",
 }

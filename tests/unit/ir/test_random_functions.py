@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from ocl_ir.random_functions import normal_bits, philox, philox_block
+from ocl_ir.random_functions import gamma_bits, normal_bits, philox, philox_block
 
 # Random123, file kat_vectors, philox 4x32 10: counter, key, words.
 ONES = 0xFFFFFFFF
@@ -74,3 +74,30 @@ def test_the_first_bit_is_the_sign(bits: int) -> None:
     np.testing.assert_array_equal(normal_bits(words | words.dtype.type(1 << bits - 1)).view(real), -upper)
     ordered = normal_bits(np.sort(words)).view(real)
     assert (np.diff(ordered.astype(np.float64)) >= -2e-6 * np.abs(ordered[1:])).all()
+
+
+@pytest.mark.parametrize("real", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [1.0, 1.5, 7.0, 300.0])
+def test_candidates_for_gamma_numbers(real: str, shape: float) -> None:
+    """Marsaglia and Tsang's condition in more digits, but where it is a matter of the last ones."""
+    kind, rng = np.dtype(real), np.random.default_rng(4)
+    unsigned, bits = np.dtype(f"u{kind.itemsize}"), 8 * kind.itemsize
+    d = kind.type(shape) - kind.type(1 / 3)
+    c = kind.type(1) / np.sqrt(kind.type(9) * d)
+    normals, words = (rng.integers(0, 1 << bits, 50_000, unsigned) for _ in range(2))
+    normals = normal_bits(normals)
+    found = gamma_bits(
+        normals, words, np.full(normals.shape, c).view(unsigned), np.full(normals.shape, d).view(unsigned)
+    )
+    number, wide = found.view(kind), np.longdouble
+    x, base = normals.view(kind).astype(wide), 1 + wide(c) * normals.view(kind)
+    v = np.maximum(base, 0) ** 3
+    u = words.astype(wide) / wide(2) ** bits + wide(2) ** (-bits - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(base > 0, x * x / 2 + wide(d) * (1 - v + np.log(v)) - np.log(u), -1)
+    clear = np.abs(room) > (1e-5 if real == "f4" else 1e-12) * shape
+    assert clear.mean() > 0.99
+    np.testing.assert_array_equal((number != 0)[clear], (room > 0)[clear])
+    taken = number != 0
+    np.testing.assert_allclose(number[taken], (wide(d) * v)[taken].astype(kind), rtol=1e-5 if real == "f4" else 1e-13)
+    assert taken.mean() > 0.94

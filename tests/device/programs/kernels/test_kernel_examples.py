@@ -1,4 +1,4 @@
-"""The examples of kernels run, agree with NumPy, and draw what there is to see."""
+"""The examples run, agree with NumPy, and draw what there is to see."""
 
 from __future__ import annotations
 
@@ -22,8 +22,22 @@ SIZES = {
     "bilateral": 53,
     "jacobi": 37,
     "spheres": 60,
+    "spectrogram": 2,
+    "deblur": 9,
+    "options": 20,
 }
-DRAWN = {"n_body", "life", "mandelbrot", "equalise", "bilateral", "jacobi", "spheres"}
+DRAWN = {
+    "n_body",
+    "life",
+    "mandelbrot",
+    "equalise",
+    "bilateral",
+    "jacobi",
+    "spheres",
+    "spectrogram",
+    "deblur",
+    "options",
+}
 
 
 @pytest.mark.parametrize("name", SIZES)

@@ -1,0 +1,52 @@
+"""Medians and quantiles on a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+import ocl_runtime.numpy as onp
+from ocl_runtime.device import Device
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def runtime(device: Device, engine: Engine) -> Runtime:
+    made = Runtime(device, engine.settings)
+    if not made.executor.target.fp64:
+        pytest.skip("parts of elements are float64")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((100_003,), None), ((50, 200), 1), ((3000, 4), 0), ((20, 30, 40), (0, 2))]
+)
+def test_long_and_short_rows(runtime: Runtime, shape: tuple[int, ...], axis: Any) -> None:
+    host = RANDOM.normal(size=shape).astype("f4")
+    holes = np.where(RANDOM.random(shape) < 0.3, np.float32(np.nan), host)
+    with ocl.use(runtime):
+        x, with_holes = ocl.asarray(host), ocl.asarray(holes)
+        np.testing.assert_array_equal(onp.median(x, axis=axis).numpy(), np.median(host, axis=axis))
+        for method in ("linear", "hazen", "nearest"):
+            for q in (0.3, [0.1, 0.77]):
+                np.testing.assert_array_equal(
+                    onp.quantile(x, q, axis=axis, method=method).numpy(), np.quantile(host, q, axis=axis, method=method)
+                )
+        found = onp.nanquantile(with_holes, [0.1, 0.77], axis=axis)
+        np.testing.assert_array_equal(found.numpy(), np.nanquantile(holes, [0.1, 0.77], axis=axis))
+        np.testing.assert_array_equal(np.nanmedian(with_holes, axis=axis).numpy(), np.nanmedian(holes, axis=axis))
+
+
+def test_captured(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        centred = ocl.capture(lambda x: x - onp.median(x, axis=0) + onp.nanquantile(x, 0.25))
+        for length in (10, 31, 5000):
+            host = RANDOM.normal(size=(length, 2)).astype("f4")
+            wanted = host - np.median(host, axis=0) + np.nanquantile(host, 0.25)
+            np.testing.assert_array_equal(centred(ocl.asarray(host)).numpy(), wanted)
