@@ -16,6 +16,7 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     random/            random numbers
     signal/            convolutions and correlations
     fft/               Fourier transforms
+    special/           special functions
     plan/              expressions to kernels: fusion, elementwise and reduction kernels, kernel cache
     codegen/           kernel IR to OpenCL C to programs
     execute/           memory, transfers, launches
@@ -103,7 +104,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"fft", "language", "linalg", "programs", "random", "runtime", "signal", "tools"}:
+    if name in {"fft", "language", "linalg", "programs", "random", "runtime", "signal", "special", "tools"}:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -197,6 +197,12 @@ class Layout:
         known = self._expanded = Layout(shape, (*(0,) * new, *strides), self.offset)
         return known
 
+    def windows(self, count: int, length: int) -> Layout:
+        """The view of the first parts of a length along the last axis, each beginning one element behind the one
+        before."""
+        stride = self.strides[-1]
+        return Layout((*self.shape[:-1], count, length), (*self.strides[:-1], stride, stride), self.offset)
+
     def reshape(self, shape: Shape) -> Layout | None:
         """The view with another shape of the same size, or None where only a copy could have it."""
         if self.size == 0:

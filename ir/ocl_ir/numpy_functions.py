@@ -17,6 +17,25 @@ def erf(x: Any) -> Any:
     return np.vectorize(math.erf, otypes=[np.float64])(x).astype(x.dtype) if np.size(x) else x
 
 
+def erfc(x: Any) -> Any:
+    """1 less the error function."""
+    return np.vectorize(math.erfc, otypes=[np.float64])(x).astype(x.dtype) if np.size(x) else x
+
+
+def tgamma(x: Any) -> Any:
+    """The gamma function: infinite at zeros, NaN at the negative integers."""
+    return np.vectorize(_tgamma, otypes=[np.float64])(x).astype(x.dtype) if np.size(x) else x
+
+
+def _tgamma(x: float) -> float:
+    try:
+        return math.gamma(x)
+    except OverflowError:
+        return math.copysign(math.inf, x)
+    except ValueError:
+        return math.copysign(math.inf, x) if x == 0 else math.nan
+
+
 def fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once."""
     if a.dtype != np.float64:  # in the next wider type the product is exact

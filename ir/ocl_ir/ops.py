@@ -215,6 +215,8 @@ _ROWS = [
     *_unary_inexact("sin cos asin acos asinh acosh sinh cosh", 4, 16),
     *_unary_inexact("tan atan atanh tanh", 5, 16),
     *_unary_float("erf", 16, functions.erf, f16=4),
+    *_unary_float("erfc", 16, functions.erfc, f16=4),
+    *_unary_float("tgamma", 16, functions.tgamma, f16=4),
     # complex numbers and their parts
     _row(
         "complex",

@@ -157,7 +157,7 @@ class ArrayCore:
     @property
     def _is_broadcast(self) -> bool:
         """Whether it is a view that repeats elements, into which nobody writes."""
-        return any(step.kind == "expand" for step in self._steps)
+        return any(step.is_repeating for step in self._steps)
 
     def _relieve(self, node: Node) -> None:
         """Starts long pending work that a write has made longer."""

@@ -43,7 +43,7 @@ CALLED = frozenset({"sin", "cos", "tan", "pow"})
 _MANY_CALLS = 16
 """Such functions in a kernel that are inlined: NVIDIA's driver takes 0.1 s over as many, about with their square."""
 
-IN_FOURS = frozenset({"exp", "exp2", "log1p", "asin", "acos", "atan", "tanh", "erf"})
+IN_FOURS = frozenset({"exp", "exp2", "log1p", "asin", "acos", "atan", "tanh", "erf", "erfc", "tgamma"})
 """Functions that PoCL rounds otherwise on fewer than 4 lanes: by another one in the last place, of some arguments."""
 _FOUR_LANES = {1: "{name}(({{T}}4)({{0}})).s0", 2: "{name}(({{0}}).s0101).lo", 3: "{name}(({{0}}).s0122).s012"}
 

@@ -12,6 +12,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     promotion.py     which dtype NumPy gives, and what stands for float64 where there is none
     operands.py      what functions take: anything that makes an array, out=, where=
     results.py       results whose operators go on as NumPy's
+    translated.py    functions that are written in the kernel language
     folds.py         what ufuncs make of several elements
     ufuncs.py        NumPy's elementwise functions as objects
     elementwise.py   the ufuncs, one row each
@@ -25,12 +26,16 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     picking.py       elements at places, and by conditions
     products.py      products, covariances, convolutions
     linalg.py        factors, systems, eigenvalues and singular values of matrices
+    subscripts.py    the labels of einsum
+    einsum.py        sums of products of axes with labels
     quantiles.py     medians and quantiles
     searching.py     where elements are
     sorting.py       elements in order
     sets.py          distinct elements, membership, what is in both or in one
     fft.py           Fourier transforms
     counting.py      how often values come
+    bin_rules.py     how many bins a histogram has by a rule
+    histograms.py    how many elements, or points, lie between edges
     calculus.py      differences, integrals, interpolation, polynomials
     information.py   questions about arrays and dtypes
     hosted.py        NumPy's own functions around a transfer that is meant

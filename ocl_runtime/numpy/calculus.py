@@ -11,7 +11,7 @@ import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of
-from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.errors import ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, floats, host
@@ -19,7 +19,7 @@ from ocl_runtime.numpy.products import convolve
 from ocl_runtime.numpy.shapes import cut, lying
 
 __all__ = [
-    "diff", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polyint", "polymul", "polysub",
+    "diff", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub",
     "polyval", "trapezoid", "unwrap",
 ]  # fmt: skip
 
@@ -134,20 +134,43 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
 
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
     """The values at `x` of the line through the points `(xp, fp)`, whose coordinates rise; `left` and `right` outside,
-    by default the first and last value. Raises `Error` for a `period`, which has to sort."""
-    if period is not None:
-        raise Error("interp with a period", place=calling_line(), remedy="bring x into the period first: x % period")
-    return _interpolated(floats(x, xp, fp), left, right)
+    by default the first and last value; values may be complex. With a `period` the points need not rise, and there is
+    no outside.
+
+    Raises `ShapeError` for points of two lengths, for no points, and for a period of 0.
+    """
+    lines = floats(x, xp, fp)
+    if period is None:
+        return _interpolated(lines, left, right)
+    if not period:
+        raise ShapeError("interp with a period of 0", place=calling_line(), remedy="give another one")
+    _check_points(*lines[1:])
+    return _interpolated(_in_period(lines, abs(period)), None, None)
 
 
-def _interpolated(lines: list[Array], left: Any, right: Any) -> Array:
-    x, at, values = as_common(*lines)
+def _in_period(lines: list[Array], period: Any) -> list[Array]:
+    """The same within one period, the points in order and one more on each side."""
+    x, at, values = lines
+    at = xp.remainder(at, period)
+    order = xp.argsort(at)
+    at, values = xp.take(at, order), xp.take(values, order)
+    around = [at[-1:] - period, at, at[:1] + period]
+    return [xp.remainder(x, period), xp.concat(around), xp.concat([values[-1:], values, values[:1]])]
+
+
+def _check_points(at: Array, values: Array) -> None:
     if at.shape != values.shape or at.ndim != 1 or not at.size:
         raise ShapeError(
             f"interp of points of shapes {at.shape} and {values.shape}",
             place=calling_line(),
             remedy="give lines of one length",
         )
+
+
+def _interpolated(lines: list[Array], left: Any, right: Any) -> Array:
+    is_complex = lines[2].dtype.kind == "c"
+    x, at, values = (*as_common(*lines[:2]), lines[2]) if is_complex else as_common(*lines)
+    _check_points(at, values)
     low, high = values[0] if left is None else left, values[-1] if right is None else right
     if at.size == 1:
         inside = xp.broadcast_to(values[0], x.shape)
@@ -192,6 +215,20 @@ def _aligned(a1: Any, a2: Any) -> list[Array]:
 def polymul(a1: Any, a2: Any) -> Array:
     """The product of two polynomials."""
     return convolve(a1, a2)
+
+
+def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
+    """The quotient of two polynomials, and what it leaves. How many of the first coefficients of that are 0, to 1e-8,
+    is waited for."""
+    rest, by = as_common(*(xp.reshape(x, -1) for x in floats(u, v)))
+    quotient = []
+    for _ in range(rest.size - by.size + 1):
+        quotient.append(rest[0] / by[0])
+        rest = (rest - xp.pad(by * quotient[-1], [(0, rest.size - by.size)]))[1:]
+    none = xp.zeros_like(by[:1])
+    zeros = [abs(number) <= 1e-8 for number in rest.numpy()[:-1].tolist()]
+    leading = zeros.index(False) if False in zeros else len(zeros)
+    return xp.stack(quotient) if quotient else none, rest[leading:] if rest.size else none
 
 
 def polyder(p: Any, m: int = 1) -> Array:

@@ -12,6 +12,7 @@ from typing import Any
 
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
+from ocl_runtime.numpy import translated
 from ocl_runtime.numpy.operands import array_of
 from ocl_runtime.numpy.ufuncs import ufunc
 
@@ -142,6 +143,8 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
     "fmax": _fmax,
     "fmin": _fmin,
     "fmod": _fmod,
+    "frexp": translated.frexp,
+    "gcd": translated.gcd,
     "greater": xp.greater,
     "greater_equal": xp.greater_equal,
     "heaviside": _heaviside,
@@ -150,6 +153,8 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
     "isfinite": xp.isfinite,
     "isinf": xp.isinf,
     "isnan": xp.isnan,
+    "lcm": translated.lcm,
+    "ldexp": translated.ldexp,
     "left_shift": xp.bitwise_left_shift,
     "less": xp.less,
     "less_equal": xp.less_equal,

@@ -16,6 +16,7 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.errors import ShapeError
+from ocl_runtime.numpy import translated
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, common, into
 from ocl_runtime.numpy.promotion import DTypeLike
 
@@ -116,8 +117,25 @@ def _always(x: Array, axis: int, dtype: DTypeLike) -> Array:
     return array_of(xp.cumulative_sum(xp.logical_not(x), axis=axis) == 0, dtype)
 
 
+def _greatest(x: Array, axis: int, dtype: DTypeLike) -> Array:
+    x = array_of(x, dtype)
+    return _ever(x, axis, np.bool_) if x.dtype == np.bool_ else translated.running(translated.greater, x, axis)
+
+
+def _least(x: Array, axis: int, dtype: DTypeLike) -> Array:
+    x = array_of(x, dtype)
+    return _always(x, axis, np.bool_) if x.dtype == np.bool_ else translated.running(translated.lesser, x, axis)
+
+
 _RUNNING: Mapping[str, Callable[[Array, int, DTypeLike], Array]] = MappingProxyType(
-    {"add": _sums, "multiply": _products, "logical_or": _ever, "logical_and": _always}
+    {
+        "add": _sums,
+        "multiply": _products,
+        "logical_or": _ever,
+        "logical_and": _always,
+        "maximum": _greatest,
+        "minimum": _least,
+    }
 )
 ACCUMULATES = frozenset(_RUNNING)
 """The ufuncs that `running` knows."""

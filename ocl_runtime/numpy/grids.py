@@ -10,6 +10,7 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
+from ocl_runtime import special
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import length_of
 from ocl_runtime.arrays.core import executor_of
@@ -23,8 +24,8 @@ from ocl_runtime.numpy.results import numpys
 from ocl_runtime.numpy.shapes import atleast_1d, lying
 
 __all__ = [
-    "arange", "bartlett", "blackman", "c_", "geomspace", "hamming", "hanning", "indices", "linspace", "logspace",
-    "meshgrid", "mgrid", "ogrid", "r_", "vander",
+    "arange", "bartlett", "blackman", "c_", "geomspace", "hamming", "hanning", "indices", "kaiser", "linspace",
+    "logspace", "meshgrid", "mgrid", "ogrid", "r_", "vander",
 ]  # fmt: skip
 
 
@@ -238,6 +239,12 @@ def blackman(M: Any) -> Array:  # noqa: N803
 def bartlett(M: Any) -> Array:  # noqa: N803
     """The Bartlett window, a triangle."""
     return _window(M, lambda t: 1 - xp.abs(t))
+
+
+def kaiser(M: Any, beta: Any) -> Array:  # noqa: N803
+    """The Kaiser window, of a shape that the number `beta` says."""
+    shape = float(_number(beta))
+    return _window(M, lambda t: special.i0(shape * xp.sqrt(1 - t * t)) / float(np.i0(shape)[()]))
 
 
 # ---------------------------------------------------------------------- powers

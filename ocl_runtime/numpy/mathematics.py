@@ -9,6 +9,7 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
+from ocl_runtime import special
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import DTypeError, Error
@@ -17,7 +18,7 @@ from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, common, floa
 from ocl_runtime.numpy.promotion import DTypeLike
 
 __all__ = [
-    "allclose", "angle", "around", "array_equal", "array_equiv", "astype", "clip", "fix", "imag", "isclose",
+    "allclose", "angle", "around", "array_equal", "array_equiv", "astype", "clip", "fix", "i0", "imag", "isclose",
     "iscomplex", "isneginf", "isposinf", "isreal", "nan_to_num", "packbits", "real", "real_if_close", "round", "sinc",
     "unpackbits",
 ]  # fmt: skip
@@ -86,8 +87,15 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 def sinc(x: Any) -> Array:
     """sin(pi x) / (pi x), and 1 at 0."""
     (array,) = floats(x)
+    if array.dtype.kind != "c":
+        return special.sinc(array)
     angle_ = array * math.pi
     return xp.where(xp.equal(array, 0), 1.0, xp.divide(xp.sin(angle_), angle_))
+
+
+def i0(x: Any) -> Array:
+    """The modified Bessel function of the first kind, order 0; infinite at infinity, where NumPy has NaN."""
+    return special.i0(*floats(x))
 
 
 # ---------------------------------------------------------------------- complex numbers and their parts

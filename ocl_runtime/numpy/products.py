@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 from operator import matmul as matmul_operator
 from typing import Any
 
@@ -13,6 +15,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.functions.manipulation import windows
 from ocl_runtime.arrays.meaning.dtypes import common_of
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.numpy.folds import as_common
@@ -247,6 +250,12 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: DTypeLike = N
 # ---------------------------------------------------------------------- along a line
 
 
+_FEW = 16
+"""Elements with which products are written out: a stencil, and a kernel for each number of them."""
+_TOGETHER = 4
+"""Products that are written out in a sum of more: their neighbours share loads."""
+
+
 def correlate(a: Any, v: Any, mode: str = "valid") -> Array:
     """The sums of products of two lines, the second one conjugated, at all distances: "full", those that overlap wholly
     ("valid"), or as many as the longer one has ("same"). The work is the product of the lengths."""
@@ -275,7 +284,42 @@ def _correlated(what: str, long: Array, short: Array, mode: str) -> Array:
             remedy="give elements, and a mode: full, same or valid",
         )
     first, count = cut[mode]
-    padded = xp.pad(long, [(m - 1, m - 1)])
-    with xp.use(long._executor):
-        indices = xp.reshape(xp.arange(first, first + count), (-1, 1)) + xp.arange(m)
-    return _summed(padded[indices], short, lambda x, y: xp.sum(x * y, axis=1, dtype=x.dtype))
+    if long.dtype.kind not in "fc":
+        return _summed(xp.pad(long, [(m - 1, m - 1)])[first : first + count + m - 1], short, _along)
+    if long.dtype.itemsize == 2:  # halves add up in float32
+        wide = _correlated(what, xp.astype(long, np.float32), xp.astype(short, np.float32), mode)
+        return xp.astype(wide, long.dtype)
+    inside = _along(long, short)
+    if mode == "valid" or m == 1:
+        return inside
+    return xp.concat([_at_an_end(long, short, first=True), inside, _at_an_end(long, short, first=False)])[
+        first : first + count
+    ]
+
+
+def _at_an_end(long: Array, short: Array, *, first: bool) -> Array:
+    """The sums in front of the first or behind the last element from which the shorter line fits: of the products that
+    there are. Zeros in place of others would make NaN of infinite elements."""
+    beyond = short.size - 1
+    part = long[:beyond] if first else long[long.size - beyond :]
+    around = [(beyond, 0) if first else (0, beyond)]
+    return _along(xp.pad(part, around), short, xp.pad(xp.ones_like(part, dtype=part.real.dtype), around))
+
+
+def _along(line: Array, short: Array, there: Array | None = None) -> Array:
+    """The sums of products of a line's elements, from each on, with those of a shorter one: written out where these are
+    few; else some are, and a sum goes over the rest, in one kernel. Where `there` is 0, elements do not count."""
+    m, count = short.size, line.size - short.size + 1
+    rows = windows(line, count)  # row j begins at element j
+    counts = None if there is None else windows(there, count) > 0
+
+    def products(taps: int | slice) -> Array:
+        found = rows[taps] * (short[taps] if isinstance(taps, int) else short[:, None][taps])
+        return found if counts is None else xp.where(counts[taps], found, 0)
+
+    behind = m - m % _TOGETHER if m > _FEW else 0
+    terms = [products(tap) for tap in range(behind, m)]
+    if behind:
+        total = reduce(add, [products(slice(tap, behind, _TOGETHER)) for tap in range(_TOGETHER)])
+        terms.append(xp.sum(total, axis=0, dtype=line.dtype))
+    return reduce(add, terms)

@@ -20,9 +20,11 @@ from ocl_runtime.numpy import (
     calculus,
     counting,
     creation,
+    einsum,
     elementwise,
     fft,
     grids,
+    histograms,
     hosted,
     information,
     joining,
@@ -54,8 +56,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, counting, creation, grids, information, joining, mathematics, picking, places, products, quantiles,
-    reductions, searching, sets, shapes, sorting,
+    calculus, counting, creation, einsum, grids, histograms, information, joining, mathematics, picking, places,
+    products, quantiles, reductions, searching, sets, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -80,10 +82,9 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        einsum frexp gcd histogram2d histogramdd i0
-        lcm ldexp polydiv polyfit roots sort_complex
+        polyfit roots sort_complex
     """,
-    _OF_HOST: "kaiser memmap",
+    _OF_HOST: "memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",
     _OBJECTS: "char rec recarray record strings",
     _FUNCTIONS: "apply_along_axis frompyfunc nditer nested_iters vectorize",
@@ -97,7 +98,6 @@ _MISSING: dict[str, str] = {
     "arrays are real: check the domain first, as in where(x >= 0, sqrt(x), nan)": "emath",
     "use isin": "in1d",
     "use trapezoid": "trapz",
-    "einsum is not here yet: see tensordot": "einsum_path",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
 """What comes nearest, and for which names. Random numbers come later: then their names move from here to the modules

@@ -22,6 +22,7 @@ from ocl_runtime.linalg.operands import called
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
 from ocl_runtime.random import default_rng
+from ocl_runtime.special import expit, gammaln
 from tests.golden.test_sources import golden
 from tests.support.interpreted import InterpretedRuntime
 
@@ -72,6 +73,8 @@ CASES = {
     "noise_added": Planned(
         replace(GPU, vector_bytes=16), lambda x: x + default_rng(1).normal(0.0, 0.1, x.shape), (2**20,)
     ),
+    "logarithm_of_gamma": Planned(GPU, gammaln, (2**20,)),
+    "logistic_of_a_sum": Planned(CPU, lambda x: expit(x * 2 + 1), (2**20,)),
     "scan_on_a_cpu": Planned(CPU, xp.cumulative_sum, (100,)),
 }
 

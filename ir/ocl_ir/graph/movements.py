@@ -88,6 +88,8 @@ def stepped(arg: Node, step: Step, where: Where = "") -> Node:
     numbers = cast("Shape", step.value)
     if step.kind == "permute":
         return permute(arg, numbers)
+    if step.kind == "windows":
+        return move(arg, step, step.shape(arg.shape), where)
     return arg if numbers == arg.shape else move(arg, step, numbers, where)
 
 

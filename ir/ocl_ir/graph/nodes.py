@@ -47,9 +47,10 @@ elements."""
 
 @dataclass(eq=False, slots=True)  # frozen, making one takes twice as long
 class Step:
-    """One movement; `value` is the index items, the order of axes, or the new shape."""
+    """One movement; `value` is the index items, the order of axes, the number and the length of windows along the last
+    one, or the new shape."""
 
-    kind: Final[Literal["index", "permute", "expand", "reshape"]]
+    kind: Final[Literal["index", "permute", "expand", "windows", "reshape"]]
     value: Final[tuple[Item, ...]]
     whole: Shape = field(default=(), repr=False, compare=False)
     region: Layout | None = field(default=None, repr=False, compare=False)
@@ -72,6 +73,11 @@ class Step:
             key = self._key = self.kind, identity(value)
         return key
 
+    @property
+    def is_repeating(self) -> bool:
+        """Whether the view may have an element several times, so that nobody writes into it."""
+        return self.kind in {"expand", "windows"}
+
     def shape(self, shape: Shape) -> Shape:
         """The shape that the view of one of a shape has."""
         if self.kind == "index":
@@ -80,6 +86,8 @@ class Step:
                 known = self._shape = indexed_shape(self.value)
             return known
         numbers = cast("Shape", self.value)
+        if self.kind == "windows":
+            return (*shape[:-1], *numbers)
         return tuple([shape[axis] for axis in numbers]) if self.kind == "permute" else numbers
 
     def apply(self, layout: Layout) -> Layout | None:
@@ -92,6 +100,8 @@ class Step:
         numbers = cast("Shape", self.value)
         if self.kind == "permute":
             return layout.permute(numbers)
+        if self.kind == "windows":
+            return layout.windows(*numbers)
         return layout.expand(numbers) if self.kind == "expand" else layout.reshape(numbers)
 
 

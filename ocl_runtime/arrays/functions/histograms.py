@@ -68,8 +68,7 @@ def histogram(
     flat = reshape(x, (-1,))
     weight = None if weights is None else reshape(arrays_of("histogram", weights, x)[0], (-1,))
     edges, equal = bin_edges("histogram", flat, bins, range)
-    indices = _searched(flat, edges) if equal is None else _of_equal_bins(flat, edges, equal)
-    counts = counted("histogram", indices, edges.size - 1, weight, None)
+    counts = counted("histogram", bins_of(flat, edges, equal), edges.size - 1, weight, None)
     return (_density(counts, edges) if density else counts), edges
 
 
@@ -97,13 +96,19 @@ def bin_edges(what: str, x: Array, bins: Any, limits: Any) -> tuple[Array, NDArr
     return arrays_of(what, bins, x)[0], None
 
 
+def bins_of(x: Array, edges: Array, equal: NDArray[Any] | None) -> Array:
+    """The number of the bin that each element is in, from 0 on; for what is in none a negative one, or how many bins
+    there are. The edges are as `bin_edges` gives them."""
+    return _searched(x, edges) if equal is None else _of_equal_bins(x, edges, equal)
+
+
 def _equal_edges(what: str, x: Array, bins: int, limits: Any) -> NDArray[Any]:
     """NumPy's edges of bins of one width, in the dtype of floats, or the default real."""
     if bins < 1:
         raise ShapeError(f"{what} with {bins} bins", place=calling_line(), remedy="use at least one")
     real = x._dtype if x._dtype.is_float else x._executor.default_real
     dtype = (F32 if real is BF16 else real).numpy  # of bfloat16, edges of many bins would be equal
-    low, high = _limits(what, x, limits)
+    low, high = outer_edges(what, x, limits)
     with np.errstate(all="ignore"):
         edges = np.linspace(low, high, bins + 1, dtype=dtype)
     if not (np.isfinite(edges).all() and (edges[:-1] < edges[1:]).all()):
@@ -115,8 +120,9 @@ def _equal_edges(what: str, x: Array, bins: int, limits: Any) -> NDArray[Any]:
     return edges
 
 
-def _limits(what: str, x: Array, limits: Any) -> tuple[Any, Any]:
-    """The least and the greatest number of a histogram; a half beside, where they are the same."""
+def outer_edges(what: str, x: Array, limits: Any) -> tuple[Any, Any]:
+    """The least and the greatest number of a histogram; a half beside, where they are the same. Errors as of
+    `histogram`."""
     if limits is not None:
         try:
             low, high = map(float, limits)

@@ -170,6 +170,19 @@ def flip(x: ArrayLike, /, axis: int | tuple[int, ...] | None = None) -> Array:
     return x._stepped(Step("index", items))
 
 
+def windows(x: ArrayLike, /, length: int) -> Array:
+    """All parts of a length along the last axis, each beginning one element behind the one before, along a new last
+    axis: a view, which nobody writes into. Raises `ShapeError` for a length that is not from 1 to that of the axis."""
+    x = array_of("windows", x)
+    if not x.ndim or not 1 <= length <= x.shape[-1]:
+        raise ShapeError(
+            f"windows of length {length} of shape {x.shape}",
+            place=calling_line(),
+            remedy="give a length from 1 to that of the last axis",
+        )
+    return x._stepped(Step("windows", (x.shape[-1] - length + 1, length)))
+
+
 def unstack(x: ArrayLike, /, axis: int = 0) -> tuple[Array, ...]:
     """The parts along an axis. Raises `ShapeError` for an axis that does not exist."""
     x = array_of("unstack", x)

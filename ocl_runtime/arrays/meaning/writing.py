@@ -36,7 +36,7 @@ def written(base: Node, steps: Sequence[Step], value: Node, where: Where) -> Nod
         return graph.assign(base, region, value, where)
     region = Layout.contiguous(base.shape)
     for step in steps:
-        if step.kind == "expand":
+        if step.is_repeating:
             raise ShapeError(
                 f"writing into shape {value.shape} of an array that was broadcast, where elements are repeated",
                 place=calling_line(),

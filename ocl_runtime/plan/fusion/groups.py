@@ -9,6 +9,7 @@ result towards the leaves, breadth first, and stops at
 - a reshape of something that does not lie in memory in order, unless all else that is read can be had in the shape
   from before the reshape;
 - what elements are gathered from, which has to be in memory;
+- what windows look at, each of which reads most elements again;
 - a node that is read in several ways (`readers.py`), if it costs less to store it than to compute it again (`cost.py`);
 - the limits on operations and on kernel arguments.
 
@@ -190,6 +191,9 @@ class _Fuser:
         read_counts = readers(self._alone)
         if any(node.dtype.is_complex for node in read_counts):
             self._alone |= dict.fromkeys(_parts_in_wide_rows(read_counts, target), _WIDE_ROWS)
+        for node in read_counts:
+            if isinstance(node, Movement) and node.step.kind == "windows":
+                self._keep_below(node)
         self._order = {node: number for number, node in enumerate(read_counts)}
         """Of all nodes, operands first: as a program asked for them."""
         self._reshapes = any(isinstance(node, Movement) and copies(node) for node in read_counts)
@@ -201,6 +205,14 @@ class _Fuser:
                 why = self._kept(node, count)
                 if why:
                     self._alone[node] = f"it is read in {count} ways (views, kernels): {why}"
+
+    def _keep_below(self, windows: Node) -> None:
+        """Stores what windows look at, of which each reads most elements again."""
+        below = windows
+        while isinstance(below, Movement) and not copies(below):
+            below = below.arg
+        if isinstance(below, Elementwise | Gather):
+            self._alone.setdefault(below, "windows read its elements again and again")
 
     def _kept(self, node: Node, count: int) -> str:
         """Why a node that is read in several ways is stored, if it is."""

@@ -85,9 +85,11 @@ FLOAT_NAMES = {
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit,
 }  # fmt: skip
-# Python's own erf, fma's definition, and what is told apart by bits have their tests below.
+# Python's own erf, erfc and gamma, fma's definition, and what is told apart by bits have their tests below.
 ELSEWHERE = {
     "erf",
+    "erfc",
+    "tgamma",
     "fma",
     "rsqrt",
     "nextafter",
@@ -306,6 +308,13 @@ def test_fma_rounds_once() -> None:
 
 def test_erf_rsqrt_and_nextafter() -> None:
     assert value_of("erf", F64, [0.5]) == [pytest.approx(0.5204998778130465, rel=1e-15)]
+    assert value_of("erfc", F64, [0.5, 27.0]) == [
+        pytest.approx(0.4795001221869535, rel=1e-15),
+        pytest.approx(5.237048923789256e-319, rel=1e-4),
+    ]
+    gammas = value_of("tgamma", F32, [5.0, 0.5, 0.0, -0.0, -1.0, 40.0, -np.inf])
+    expected = [24.0, 1.7724539, np.inf, -np.inf, np.nan, np.inf, np.nan]
+    np.testing.assert_allclose(gammas, expected, rtol=1e-6)
     assert value_of("rsqrt", F32, [4.0, 0.0]) == [0.5, np.inf]
     assert value_of("nextafter", F32, [1.0], [2.0]) == [1 + 2**-23]
 

@@ -44,6 +44,8 @@ REAL = [
     "acosh",
     "atanh",
     "erf",
+    "erfc",
+    "tgamma",
 ]
 """Functions of one real number."""
 _ROUNDING = ("floor", "ceil", "trunc", "rint")
@@ -373,6 +375,7 @@ PYTHON = {
     "abs": _named(absolute, abs, "abs"),
     "pow": _named(power, functions.power, "pow"),
     "math.pow": _real2("pow", "pow"),
+    "math.gamma": _real("tgamma"),
     "int": _named(to_int, functions.to_index, "int"),
     "float": _named(to_float, functions.to_real, "float"),
     "bool": _named(to_bool, functions.to_bool, "bool"),
