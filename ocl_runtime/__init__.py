@@ -12,6 +12,7 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
 
     arrays/            the arrays and their functions
     numpy/             NumPy's names for them; import ocl_runtime.numpy as np
+    linalg/            linear algebra
     random/            random numbers
     signal/            convolutions and correlations
     fft/               Fourier transforms
@@ -103,7 +104,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"fft", "language", "programs", "random", "runtime", "signal", "special", "tools"}:
+    if name in {"fft", "language", "linalg", "programs", "random", "runtime", "signal", "special", "tools"}:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,6 +13,7 @@ Error
 ├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
 ├── DataRaceError           interpreter: two work-items, one element, no order
 ├── NumberRangeError        (also OverflowError)  a number that a dtype, or an index of a kernel, cannot hold
+├── LinAlgError             (also LinAlgError)  as NumPy's: a matrix that is singular or not positive definite
 ├── DistributionError       (also ValueError)  a seed, a state or a parameter that random numbers cannot have
 ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
@@ -38,6 +39,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ocl_ir.errors import (
     DataRaceError,
     DTypeError,
@@ -58,6 +61,10 @@ class KernelAssertionError(Error, AssertionError):
 
 class NumberRangeError(Error, OverflowError):
     """A Python number that the dtype of the array beside it, or an index of a kernel, cannot hold."""
+
+
+class LinAlgError(Error, np.linalg.LinAlgError):
+    """A matrix that is singular or not positive definite, where that must not be."""
 
 
 class DistributionError(Error, ValueError):
@@ -152,6 +159,7 @@ __all__ = [
     "KernelAssertionError",
     "KernelError",
     "LaunchError",
+    "LinAlgError",
     "MemoryAccessError",
     "MissingNameError",
     "MixedDevicesError",

@@ -25,6 +25,7 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     places.py        places to index with, diagonals
     picking.py       elements at places, and by conditions
     products.py      products, covariances, convolutions
+    linalg.py        factors, systems, eigenvalues and singular values of matrices
     subscripts.py    the labels of einsum
     einsum.py        sums of products of axes with labels
     quantiles.py     medians and quantiles

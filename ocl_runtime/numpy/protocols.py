@@ -21,7 +21,7 @@ from ocl_ir.guards import Backed
 from ocl_ir.source_line import calling_frame, calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import TransferError, TransferWarning
-from ocl_runtime.numpy import fft
+from ocl_runtime.numpy import fft, linalg
 from ocl_runtime.numpy.operands import NoArrayError, arrays_in, host
 from ocl_runtime.numpy.results import as_operators_give
 from ocl_runtime.numpy.table import TABLE
@@ -42,6 +42,11 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 _FUNCTIONS |= {getattr(np.fft, name): getattr(fft, name) for name in fft.__all__}
 """Ours for NumPy's."""
+_FUNCTIONS |= {
+    getattr(np.linalg, name): getattr(linalg, name)
+    for name in linalg.__all__
+    if hasattr(np.linalg, name) and not isinstance(getattr(np.linalg, name), type)
+}
 
 
 def array_function(

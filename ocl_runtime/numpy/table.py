@@ -28,6 +28,7 @@ from ocl_runtime.numpy import (
     hosted,
     information,
     joining,
+    linalg,
     mathematics,
     picking,
     places,
@@ -87,8 +88,6 @@ _MISSING: dict[str, str] = {
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",
     _OBJECTS: "char rec recarray record strings",
     _FUNCTIONS: "apply_along_axis frompyfunc nditer nested_iters vectorize",
-    "numpy.linalg takes arrays too: it runs in NumPy on copies that are downloaded; @, dot, inner, outer, tensordot, "
-    "vecdot, trace, cross and kron are here": "linalg",
     "draw with numpy.random.default_rng(seed), and upload with asarray(…)": "random",
     "for missing elements, use NaN with nansum and its kin, or where(mask, x, value)": "ma",
     "use polyval, polyadd, polymul, polyder, polyint; or numpy.{name} on the host": "poly1d polynomial",
@@ -101,8 +100,8 @@ _MISSING: dict[str, str] = {
     "use trapezoid": "trapz",
     "it is about NumPy itself: use numpy.{name}": "core ctypeslib f2py lib test",
 }
-"""What comes nearest, and for which names. Linear algebra and random numbers come later: then their names move from
-here to the modules that compute them."""
+"""What comes nearest, and for which names. Random numbers come later: then their names move from here to the modules
+that compute them."""
 
 
 def _entries() -> dict[str, Entry]:
@@ -124,6 +123,7 @@ def _entries() -> dict[str, Entry]:
     for module in _MODULES:
         for name in module.__all__:
             names[name] = Entry("ours", _public(getattr(module, name)))
+    names["linalg"] = Entry("ours", linalg)
     names["fft"] = Entry("ours", fft)
     names["ndarray"] = Entry("ours", Array)
     names["ufunc"] = Entry("ours", ufunc)

@@ -259,6 +259,15 @@ def places(begins: Callable[[str], None]) -> None:
             y[ocl.asarray(index)] = ocl.asarray(a.reshape(-1)[:400])
             wanted[index] = a.reshape(-1)[:400]
             np.testing.assert_array_equal(y.numpy(), wanted)
+            begins(f"linear algebra {kind}")
+            table = a[0, :81].reshape(9, 9)
+            with_inverse = ocl.asarray(table + 30 * np.eye(9, dtype=np.float32))
+            found = [
+                ocl.linalg.cholesky(with_inverse @ with_inverse.T), ocl.linalg.inv(with_inverse),
+                *ocl.linalg.qr(with_inverse), *ocl.linalg.eigh(with_inverse + with_inverse.T),
+                *ocl.linalg.svd(ocl.tile(with_inverse, (1, 4))),
+            ]  # fmt: skip
+            assert all(np.isfinite(part.numpy()).all() for part in found)
 
 
 # ---------------------------------------------------------------------- the tests
@@ -291,6 +300,8 @@ def test_all_kernels_ran() -> None:
         "counts gpu",
         "sums at places gpu",
         "the last at each place gpu",
+        "linear algebra gpu",
+        "linear algebra cpu",
     } <= ran
 
 

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 import ocl_runtime.arrays as xp
+from ocl_ir.graph.linalg import LuFactor, OrthogonalRows, QrFactor
 from ocl_runtime import fft
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.spelling import Dialect
+from ocl_runtime.linalg.operands import called
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
 from ocl_runtime.random import default_rng
@@ -64,6 +66,10 @@ CASES = {
     "sort_pass": Planned(GPU, xp.sort, (2**20,), number=-1),
     "argsort_pass": Planned(GPU, xp.argsort, (2**20,), "u4", number=-1),
     "sort_pass_on_a_cpu": Planned(CPU, xp.sort, (2**20,), "i4", number=-1),
+    "lu_panel": Planned(GPU, lambda x: called(LuFactor(), x), (1000, 8, 8), number=1),
+    "qr_panel": Planned(GPU, lambda x: called(QrFactor(), x), (600, 8), number=2),
+    "rotations_of_blocks": Planned(CPU, lambda x: called(OrthogonalRows(), x), (100, 100), number=3),
+    "rotations_of_small_matrices": Planned(GPU, lambda x: called(OrthogonalRows(), x), (1000, 16, 16), number=1),
     "noise_added": Planned(
         replace(GPU, vector_bytes=16), lambda x: x + default_rng(1).normal(0.0, 0.1, x.shape), (2**20,)
     ),

@@ -796,6 +796,10 @@ np.sort(f2[::-1], 0, stable=True)
 np.argsort(i2, kind='stable')
 np.argsort(n2, 0, stable=True)
 np.argsort(i2 > 2, axis=None, kind='stable')
+np.linalg.det(d2[:, :3] + 5)
+np.linalg.norm(f2, axis=1)
+np.linalg.norm(i2)
+np.linalg.solve(d2[:, :3] + H([[5, 0, 0], [0, 5, 0], [0, 0, 5]]), d1[:3])
 np.sort(np.partition(i2, 2), axis=1)
 np.partition(f1, 5)[5]
 np.partition(n2, [1, 2], axis=None)[1]

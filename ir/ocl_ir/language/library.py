@@ -26,7 +26,8 @@ from ocl_ir.types import I64, U64, DType, element
 
 
 class Algorithm:
-    """A kernel whose body is a function in Python; `k` is its builder.
+    """A kernel whose body is a function in Python; `k` is its builder. Unless work-items `exchanges` values through
+    global memory, barriers do not wait for that, which takes GPUs most of a barrier.
 
     algorithm = Algorithm("total", scan_part, index=U32, group_size=(256, 1, 1))
     n = algorithm.k.scalar("n", U32)
@@ -42,11 +43,13 @@ class Algorithm:
         index: DType,
         group_size: tuple[int, int, int] | None = None,
         note: str = "",
+        exchanges: bool = True,
     ) -> None:
         assert isinstance(function, FunctionType)
         source = source_of(function)
         options = Options(wide=index in {I64, U64}, group_size=group_size or (1, 1, 1))
         self._function = function
+        self._exchanges = exchanges
         self.k = LanguageBuilder(name, group_size=group_size, note=note)
         self._t = Tiles(name, options, Span.of(source.node, source.frame), self.k)
 
@@ -61,7 +64,7 @@ class Algorithm:
 
     def build(self) -> Kernel:
         """The kernel."""
-        return with_fences(self.k.build())
+        return with_fences(self.k.build(), exchanges=self._exchanges)
 
     def function(self, emit: Callable[..., Any], name: str = "function") -> Builtin:
         """A compile-time function of operands and tuples of them, which gives an operand, a tuple of them, or

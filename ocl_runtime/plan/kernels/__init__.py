@@ -29,7 +29,9 @@ sort.py             how rows are sorted
 sort_elements.py    the bits of elements, and the keys that order them
 sort_rows_kernel.py kernels that sort short rows
 sort_pass_kernel.py kernels of a pass of the radix sort
-fourier/            Fourier transforms
 custom_call.py      which function lowers an algorithm of the library
+library_kernel.py   kernels of such algorithms over arrays in memory, and their launches
+fourier/            Fourier transforms
+linalg/             linear algebra
 cache.py            kernels by their form
 """

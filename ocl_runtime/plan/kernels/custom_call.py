@@ -26,10 +26,17 @@ Lower: TypeAlias = Callable[[Call, Callable[[int], Storage], Lowering], list[Lau
 guards the plan; the function gives memory for what lies between the launches."""
 
 _FOURIER = "ocl_runtime.plan.kernels.fourier"
+_LINALG = "ocl_runtime.plan.kernels.linalg"
 _LOWERED_BY: Mapping[str, str] = {
+    "Cholesky": f"{_LINALG}.cholesky:cholesky_launches",
     "FourierTransform": f"{_FOURIER}.passes:transform_launches",
     "HalfSpectrum": f"{_FOURIER}.half_spectrum:half_spectrum_launches",
+    "LuFactor": f"{_LINALG}.lu:lu_factor_launches",
+    "LuSolve": f"{_LINALG}.lu:lu_solve_launches",
+    "OrthogonalRows": f"{_LINALG}.jacobi:orthogonal_rows_launches",
+    "QrFactor": f"{_LINALG}.qr:qr_factor_launches",
     "RootsOfUnity": f"{_FOURIER}.roots:roots_launches",
+    "TriangularSolve": f"{_LINALG}.triangular:triangular_solve_launches",
 }
 """By the name of the algorithm's type, the module and the name of the function: loaded with the first call."""
 

@@ -74,6 +74,16 @@ def test_signatures_are_numpys(name: str) -> None:
 @pytest.mark.skipif(
     numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0", reason="the signatures are those of NumPy 2.4, which tells all"
 )
+@pytest.mark.parametrize("name", sorted({*ours.linalg.__all__} - {"LinAlgError"}))
+def test_signatures_of_linear_algebra_are_numpys(name: str) -> None:
+    theirs = parameters(getattr(numpy.linalg, name))
+    assert parameters(getattr(ours.linalg, name)) == theirs
+    assert getattr(ours.linalg, name).__doc__
+
+
+@pytest.mark.skipif(
+    numpy.lib.NumpyVersion(numpy.__version__) < "2.4.0", reason="the signatures are those of NumPy 2.4, which tells all"
+)
 @pytest.mark.parametrize("name", ours.fft.__all__)
 def test_signatures_of_fourier_transforms_are_numpys(name: str) -> None:
     assert parameters(getattr(ours.fft, name)) == parameters(getattr(numpy.fft, name))

@@ -8,9 +8,9 @@ from ocl_ir.kernel.grammar import Atomic, Barrier, Block, Kernel, Load, Store, m
 from ocl_ir.types import Pointer
 
 
-def with_fences(kernel: Kernel) -> Kernel:
+def with_fences(kernel: Kernel, *, exchanges: bool = True) -> Kernel:
     """The kernel whose barriers order the memory that is in use: local arrays, and global memory that is both written
-    and read."""
+    and read, unless it never `exchanges` values between work-items."""
     uses_local, written, read = False, set[int](), set[int]()
     for stmt in walk(kernel.body):
         if isinstance(stmt, Load | Store | Atomic) and isinstance(stmt.pointer.type, Pointer):
@@ -18,7 +18,7 @@ def with_fences(kernel: Kernel) -> Kernel:
             if stmt.pointer.type.space == "global":
                 (read if isinstance(stmt, Load) else written).add(stmt.pointer.id)
     alone = {param.value.id for param in kernel.params if param.restrict}
-    shared = bool(written & read) or bool(written - alone and read - alone)
+    shared = exchanges and (bool(written & read) or bool(written - alone and read - alone))
 
     def fenced(block: Block) -> Block:
         return tuple(

@@ -1,0 +1,83 @@
+"""The algorithms of linear algebra, for matrices in the last two axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ocl_ir.graph.library_algorithm import LibraryAlgorithm, Typed
+
+
+@dataclass(frozen=True, slots=True)
+class Cholesky(LibraryAlgorithm):
+    """Of symmetric matrices (…, n, n), of which the lower triangles are read, the lower triangular L with
+    L @ L.T = A; NaN from the first column on whose pivot is not positive."""
+
+    overwrites: ClassVar[int | None] = 0
+
+    def result(self, *operands: Typed) -> Typed:
+        """As the matrices."""
+        return operands[0]
+
+
+@dataclass(frozen=True, slots=True)
+class TriangularSolve(LibraryAlgorithm):
+    """Of triangular matrices A (…, n, n) and right sides B (…, n, k), the X with A @ X = B, or A.T @ X = B where they
+    are `transposed`. `unit`: the diagonal counts as ones."""
+
+    lower: bool
+    transposed: bool = False
+    unit: bool = False
+    overwrites: ClassVar[int | None] = 1
+
+    def result(self, *operands: Typed) -> Typed:
+        """As the right sides."""
+        return operands[1]
+
+
+@dataclass(frozen=True, slots=True)
+class LuFactor(LibraryAlgorithm):
+    """Of matrices (…, n, n), n + 1 rows (…, n + 1, n): L below the diagonal of n rows, whose own is ones, and U in the
+    rest of them, with P @ A = L @ U; in the last row, for each row in turn, the one that it changed places with, as a
+    number of the same dtype."""
+
+    def result(self, *operands: Typed) -> Typed:
+        """A row more than the matrices."""
+        dtype, (*batch, rows, columns) = operands[0]
+        return Typed(dtype, (*batch, rows + 1, columns))
+
+
+@dataclass(frozen=True, slots=True)
+class LuSolve(LibraryAlgorithm):
+    """Of what `LuFactor` gave (…, n + 1, n) and right sides B (…, n, k), the X with A @ X = B."""
+
+    def result(self, *operands: Typed) -> Typed:
+        """As the right sides."""
+        return operands[1]
+
+
+@dataclass(frozen=True, slots=True)
+class QrFactor(LibraryAlgorithm):
+    """Of matrices (…, m, n), the rows of Q and then those of R, each in row-major order, in one axis: Q is (m, k) and R
+    is (k, n), where k is m if `complete`, else the lesser of m and n."""
+
+    complete: bool = False
+
+    def result(self, *operands: Typed) -> Typed:
+        """One axis for both factors."""
+        dtype, (*batch, m, n) = operands[0]
+        k = m if self.complete else min(m, n)
+        return Typed(dtype, (*batch, k * (m + n)))
+
+
+@dataclass(frozen=True, slots=True)
+class OrthogonalRows(LibraryAlgorithm):
+    """Of matrices W (…, n, m), the rows of Q @ W for an orthogonal Q that makes their first n elements orthogonal:
+    one-sided Jacobi. No element is so great or small that its square is not a number of its dtype, unless it counts as
+    0."""
+
+    overwrites: ClassVar[int | None] = 0
+
+    def result(self, *operands: Typed) -> Typed:
+        """As the matrices."""
+        return operands[0]

@@ -1,0 +1,63 @@
+"""What functions of matrices take, checked, and how they call an algorithm of the library."""
+
+from __future__ import annotations
+
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.library_algorithm import LibraryAlgorithm
+from ocl_ir.indices import Shape
+from ocl_ir.source_line import caller, calling_line
+from ocl_ir.types import F32, F64
+from ocl_runtime.arrays import Array, astype, broadcast_to, eye, result_type, use
+from ocl_runtime.arrays.array import arrays_of
+from ocl_runtime.errors import DTypeError, LinAlgError, ShapeError
+from ocl_runtime.plan.tracing import tracer
+
+
+def real_arrays(what: str, *values: object) -> list[Array]:
+    """Arrays of float32 or float64, all of one dtype. Raises `DTypeError` for others."""
+    arrays = arrays_of(what, *values)
+    for x in arrays:
+        if x._dtype not in {F32, F64}:
+            raise DTypeError(
+                f"{what} of {x._dtype.public}",
+                place=calling_line(),
+                remedy="convert it to float32 or float64: astype(x, dtype)",
+            )
+    common = result_type(*arrays)
+    return [astype(x, common, copy=False) for x in arrays]
+
+
+def matrices(what: str, x: object, *, square: bool = False) -> Array:
+    """An array of matrices. Raises `ShapeError` for less than two axes, and for matrices that are not `square` if they
+    are to be."""
+    return checked(what, real_arrays(what, x)[0], square=square)
+
+
+def checked(what: str, x: Array, *, square: bool = False) -> Array:
+    """The array, whose shape is checked."""
+    if x.ndim < 2:  # noqa: PLR2004
+        raise ShapeError(
+            f"{what} of an array with {x.ndim} axes", place=calling_line(), remedy="give at least two axes"
+        )
+    if square and x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"{what} of matrices {x.shape[-2:]}", place=calling_line(), remedy="give square matrices")
+    return x
+
+
+def called(algorithm: LibraryAlgorithm, *operands: Array) -> Array:
+    """What an algorithm of the library gives."""
+    nodes = [operand._node for operand in operands]
+    return Array(graph.custom_call(algorithm, *nodes, where=caller()), operands[0]._executor)
+
+
+def identity_like(x: Array, n: int, batch: Shape) -> Array:
+    """Identity matrices of the dtype of another array."""
+    with use(x._executor):
+        return broadcast_to(eye(n, dtype=x.dtype), (*batch, n, n))
+
+
+def raise_if(wrong: Array, fact: str, remedy: str) -> None:
+    """Raises `LinAlgError` where that is true, which is computed for it; not where somebody writes down what would be
+    computed, since there are no values then."""
+    if tracer.get() is None and wrong._executor.shows_values and bool(wrong):
+        raise LinAlgError(fact, place=calling_line(), remedy=remedy)

@@ -1,0 +1,115 @@
+"""Systems of equations, inverses, determinants and powers, by LU factors with partial pivoting."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ocl_ir.graph.linalg import LuFactor, LuSolve
+from ocl_ir.source_line import calling_line
+from ocl_runtime.arrays import (
+    Array,
+    abs,
+    any,
+    arange,
+    astype,
+    broadcast_to,
+    equal,
+    log,
+    matmul,
+    not_equal,
+    ones,
+    prod,
+    sign,
+    sum,
+    use,
+    where,
+)
+from ocl_runtime.arrays.operands import ArrayLike
+from ocl_runtime.errors import DTypeError
+from ocl_runtime.linalg.factors import as_right_side, system
+from ocl_runtime.linalg.operands import called, identity_like, matrices, raise_if, real_arrays
+from ocl_runtime.linalg.vectors import diagonal
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` gives."""
+
+    sign: Array
+    logabsdet: Array
+
+
+def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The x with x1 @ x = x2. An `x2` with one axis is a vector; else axes in front of the last two broadcast.
+
+        solve(asarray([[2.0, 1.0], [1.0, 3.0]]), asarray([3.0, 4.0]))    # [1, 1]
+
+    Raises `LinAlgError` for a matrix with a pivot that is 0, which a flag tells that is read at once (infinities and
+    NaN where the call is captured); `ShapeError` for shapes that do not fit, `DTypeError` for others than float32 and
+    float64.
+    """
+    x1, x2 = real_arrays("solve", x1, x2)
+    x1, right, batch = system("solve", x1, x2)
+    factors = _factors(x1)
+    if batch != x1.shape[:-2]:
+        factors = broadcast_to(factors, (*batch, *factors.shape[-2:]))
+    return as_right_side(called(LuSolve(), factors, right), x2)
+
+
+def inv(x: ArrayLike, /) -> Array:
+    """The inverses of matrices. Errors as of `solve`."""
+    x = matrices("inv", x, square=True)
+    return called(LuSolve(), _factors(x), identity_like(x, x.shape[-1], x.shape[:-2]))
+
+
+def det(x: ArrayLike, /) -> Array:
+    """The determinants of matrices, 0 of singular ones; of those without elements, 1. Errors as of `solve`, but for
+    `LinAlgError`."""
+    signs, on_diagonal = _pivoted("det", x)
+    return signs * prod(on_diagonal, axis=-1)
+
+
+def slogdet(x: ArrayLike, /) -> SlogdetResult:
+    """The signs of the determinants, 0 of singular matrices, and the logarithms of their magnitudes, which do not
+    overflow. Errors as of `det`."""
+    signs, on_diagonal = _pivoted("slogdet", x)
+    return SlogdetResult(signs * prod(sign(on_diagonal), axis=-1), sum(log(abs(on_diagonal)), axis=-1))
+
+
+def matrix_power(x: ArrayLike, n: int, /) -> Array:
+    """Powers of matrices by an integer; a negative one is that of the inverses. Errors as of `solve`."""
+    x = matrices("matrix_power", x, square=True)
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise DTypeError(f"matrix_power by {n!r}", place=calling_line(), remedy="give an integer")
+    if n == 0:
+        return identity_like(x, x.shape[-1], x.shape[:-2])
+    square, left = (inv(x), -n) if n < 0 else (x, n)
+    result: Array | None = None
+    while True:
+        if left & 1:
+            result = square if result is None else matmul(result, square)
+        left >>= 1
+        if not left:
+            assert result is not None
+            return result
+        square = matmul(square, square)
+
+
+def _factors(x: Array) -> Array:
+    """LU factors, of matrices that have an inverse."""
+    factors = called(LuFactor(), x)
+    raise_if(any(equal(diagonal(factors), 0)), "a matrix is singular", "use lstsq or pinv, which take any matrix")
+    return factors
+
+
+def _pivoted(what: str, x: ArrayLike) -> tuple[Array, Array]:
+    """The signs of the permutations, and the diagonals of U."""
+    x = matrices(what, x, square=True)
+    n = x.shape[-1]
+    with use(x._executor):
+        if not x.size:
+            return ones(x.shape[:-2], dtype=x.dtype), ones(x.shape[:-1], dtype=x.dtype)
+        places = arange(n)
+    factors = called(LuFactor(), x)
+    swaps = sum(astype(not_equal(factors[..., n, :], astype(places, x.dtype)), "int32"), axis=-1)
+    odd = not_equal(swaps % 2, 0)
+    return astype(where(odd, -1.0, 1.0), x.dtype, copy=False), diagonal(factors)

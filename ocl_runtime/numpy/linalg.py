@@ -1,0 +1,292 @@
+"""NumPy's `linalg`: its names and signatures over arrays of the device.
+
+Integers become float64, as in NumPy. Eigenvalues of matrices that are not symmetric may be complex: `eig` and `eigvals`
+are NumPy's on a copy that is downloaded, as all that is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import matmul as matmul_operator
+from typing import Any
+
+import numpy as np
+
+import ocl_runtime.arrays as xp
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL, F32, F64
+from ocl_runtime import linalg
+from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.axes import axes_of
+from ocl_runtime.errors import Error, LinAlgError, ShapeError
+from ocl_runtime.linalg.factors import QRResult
+from ocl_runtime.linalg.ranks import LstsqResult
+from ocl_runtime.linalg.spectra import EighResult, SVDResult
+from ocl_runtime.linalg.systems import SlogdetResult
+from ocl_runtime.numpy.operands import NOT_GIVEN, NoArrayError, array_of, arrays
+from ocl_runtime.numpy.products import cross as _cross
+from ocl_runtime.numpy.products import matmul as _matmul
+from ocl_runtime.numpy.products import outer as _outer
+from ocl_runtime.numpy.products import tensordot as _tensordot
+from ocl_runtime.numpy.products import vecdot as _vecdot
+from ocl_runtime.numpy.promotion import on_device
+
+__all__ = [
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
+    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
+    "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+]  # fmt: skip
+
+
+def _real(*values: Any) -> list[Array]:
+    """Arrays whose elements have the dtype that NumPy computes with: integers and bools float64. Raises `NoArrayError`
+    for complex numbers, which NumPy takes on the host."""
+    found = arrays("linalg", values)
+    if any(x._dtype.kind == "complex" for x in found):
+        raise NoArrayError(
+            "linear algebra of complex numbers", place=calling_line(), remedy="use numpy.linalg on x.numpy()"
+        )
+    whole = on_device(np.dtype(np.float64), found[0]._executor)
+    return [xp.astype(x, whole) if x._dtype is BOOL or x._dtype.is_integer else x for x in found]
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Array:
+    """The lower triangular factors of positive definite matrices, or the upper ones."""
+    return linalg.cholesky(*_real(a), upper=upper)
+
+
+def qr(a: Any, mode: str = "reduced") -> QRResult | Array:
+    """Factors with orthonormal columns and upper triangular ones, or these alone for "r"."""
+    if mode == "r":
+        return linalg.qr(*_real(a)).R
+    return linalg.qr(*_real(a), mode=mode)  # type: ignore[arg-type]
+
+
+def solve(a: Any, b: Any) -> Array:
+    """The x with a @ x = b."""
+    return linalg.solve(*_real(a, b))
+
+
+def inv(a: Any) -> Array:
+    """The inverses of matrices."""
+    return linalg.inv(*_real(a))
+
+
+def det(a: Any) -> Array:
+    """The determinants of matrices."""
+    return linalg.det(*_real(a))
+
+
+def slogdet(a: Any) -> SlogdetResult:
+    """The signs of determinants, and the logarithms of their magnitudes."""
+    return linalg.slogdet(*_real(a))
+
+
+def matrix_power(a: Any, n: int) -> Array:
+    """Powers of matrices, of integers too."""
+    x = array_of(a)
+    return linalg.matrix_power(x if x._dtype in {F32, F64} else _real(x)[0], n)
+
+
+def eigh(a: Any, UPLO: str = "L") -> EighResult:  # noqa: N803  # NumPy's name
+    """The eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
+    return linalg.eigh(_lower(a, UPLO))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Array:  # noqa: N803  # NumPy's name
+    """The eigenvalues of symmetric matrices, of which one triangle is read."""
+    return linalg.eigvalsh(_lower(a, UPLO))
+
+
+def _lower(a: Any, triangle: str) -> Array:
+    """Matrices whose lower triangle is the one that is asked for."""
+    x = _real(a)[0]
+    if triangle.upper() not in {"L", "U"}:
+        raise Error(f"UPLO={triangle!r}", place=calling_line(), remedy="use 'L' or 'U'")
+    return xp.matrix_transpose(x) if triangle.upper() == "U" and x.ndim > 1 else x
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> SVDResult | Array:
+    """The singular value decomposition, or the singular values alone. What is symmetric needs nothing of its own."""
+    return linalg.svd(*_real(a), full_matrices=full_matrices) if compute_uv else linalg.svdvals(*_real(a))
+
+
+def svdvals(x: Any, /) -> Array:
+    """The singular values in descending order."""
+    return linalg.svdvals(*_real(x))
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:  # noqa: N803
+    """How many singular values are above `tol`, or `rtol` times the greatest; of vectors, whether any is not 0."""
+    x = _real(A)[0]
+    if x.ndim < 2:
+        return xp.astype(xp.any(xp.not_equal(x, 0)), "int64")
+    if tol is None:
+        return linalg.matrix_rank(x, rtol=rtol)
+    limit = array_of(tol, x.dtype, x._executor)
+    return xp.sum(xp.astype(linalg.svdvals(x) > xp.expand_dims(limit, axis=-1), "int64"), axis=-1)
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NOT_GIVEN) -> Array:
+    """The Moore-Penrose inverses."""
+    x = _real(a)[0]
+    relative = rtol if rtol is not NOT_GIVEN else 1e-15 if rcond is None else rcond
+    return linalg.pinv(x, rtol=None if relative is None else array_of(relative, x.dtype, x._executor))
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
+    """The solution of least squares, the squares of residuals, the rank and the singular values of one matrix.
+
+    There are residuals for a matrix of full rank with more rows than columns only: its rank is read at once."""
+    x, right = _real(a, b)
+    if x.ndim != 2:
+        raise ShapeError(f"lstsq of shape {x.shape}", place=calling_line(), remedy="give one matrix")
+    if rcond is not None and rcond < 0:
+        rcond = float(np.finfo(x.dtype).eps)
+    found = linalg.lstsq(x, right, rtol=rcond)
+    rows, columns = x.shape
+    residuals = xp.reshape(found.residuals, (-1,))
+    if rows <= columns or int(found.rank) < columns:
+        residuals = residuals[:0]
+    return LstsqResult(found.solution, residuals, found.rank, found.singular_values)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """The norm of all elements, or those of vectors along an axis or of matrices in two."""
+    array = _real(x)[0]
+    if axis is None:
+        if ord is None or (array.ndim == 1 and ord == 2) or (array.ndim == 2 and ord == "fro"):
+            found = linalg.vector_norm(xp.reshape(array, -1))
+            return xp.reshape(found, (1,) * array.ndim) if keepdims else found
+        axis = tuple(range(array.ndim))
+    axes = axes_of("norm", axis, array.ndim)
+    if len(axes) == 1:
+        return linalg.vector_norm(array, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise ShapeError(f"norm over axes {axes}", place=calling_line(), remedy="give one axis, or two for matrices")
+    found = linalg.matrix_norm(xp.moveaxis(array, axes, (-2, -1)), ord="fro" if ord is None else ord)
+    for place in sorted(axes) if keepdims else ():
+        found = xp.expand_dims(found, axis=place)
+    return found
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+    """The norms of vectors."""
+    return linalg.vector_norm(*_real(x), axis=axis, keepdims=keepdims, ord=ord)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """The norms of matrices."""
+    return linalg.matrix_norm(*_real(x), keepdims=keepdims, ord=ord)
+
+
+def cond(x: Any, p: Any = None) -> Array:
+    """The condition of matrices: by singular values, or by a norm of theirs and that of their inverses."""
+    array = _real(x)[0]
+    if p in {None, 2, -2}:
+        return linalg.cond(array, ord=p)
+    return linalg.matrix_norm(array, ord=p) * linalg.matrix_norm(linalg.inv(array), ord=p)
+
+
+def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
+    """The product of several matrices, in the order with the fewest multiplications; the first and the last may be
+    vectors."""
+    if out is not None:
+        raise Error("multi_dot with out=", place=calling_line(), remedy="assign the result")
+    matrices = [array_of(x) for x in arrays]
+    if len(matrices) < 2:
+        raise ShapeError("multi_dot of one matrix", place=calling_line(), remedy="give at least two")
+    first, last = matrices[0].ndim == 1, matrices[-1].ndim == 1
+    matrices[0] = matrices[0][None, :] if first else matrices[0]
+    matrices[-1] = matrices[-1][:, None] if last else matrices[-1]
+    lengths = [int(matrices[0].shape[0]), *(int(x.shape[1]) for x in matrices)]
+    product = _cheapest(matrices, lengths)
+    return xp.squeeze(product, tuple(number for number, gone in enumerate((first, last)) if gone))
+
+
+def _cheapest(matrices: Sequence[Array], lengths: Sequence[int]) -> Array:
+    """Matrix chain ordering by dynamic programming (Cormen et al., Introduction to Algorithms, 15.2)."""
+    count = len(matrices)
+    best: dict[tuple[int, int], tuple[int, int]] = {(i, i): (0, i) for i in range(count)}
+    for width in range(1, count):
+        for i in range(count - width):
+            j = i + width
+            best[i, j] = min(
+                (best[i, cut][0] + best[cut + 1, j][0] + lengths[i] * lengths[cut + 1] * lengths[j + 1], cut)
+                for cut in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Array:
+        cut = best[i, j][1]
+        return matrices[i] if i == j else product(i, cut) @ product(cut + 1, j)
+
+    return reduce(matmul_operator, matrices) if count == 2 else product(0, count - 1)
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
+    """The x with tensordot(a, x, x.ndim) = b."""
+    x, right = _real(a, b)
+    if axes is not None:
+        x = xp.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
+    shape = x.shape[right.ndim :]
+    return xp.reshape(linalg.solve(xp.reshape(x, (right.size, -1)), xp.reshape(right, -1)), shape)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Array:
+    """The inverse of the product with a tensor over its first `ind` axes."""
+    x = _real(a)[0]
+    if ind < 1:
+        raise ShapeError(f"tensorinv with ind={ind}", place=calling_line(), remedy="give a positive number of axes")
+    rows = 1
+    for length in x.shape[:ind]:
+        rows = rows * length
+    return xp.reshape(linalg.inv(xp.reshape(x, (rows, -1))), (*x.shape[ind:], *x.shape[:ind]))
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """The diagonals of the matrices in the last two axes."""
+    return linalg.diagonal(array_of(x), offset=offset)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """The sums of the diagonals of the matrices in the last two axes."""
+    return linalg.trace(array_of(x), offset=offset, dtype=dtype)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """The vector products along an axis of length 3."""
+    return _cross(x1, x2, axis=axis)
+
+
+def matmul(x1: Any, x2: Any, /) -> Array:
+    """The products of matrices in the last two axes."""
+    product: Array = _matmul(x1, x2)
+    return product
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """The sums of products along an axis of both."""
+    product: Array = _vecdot(x1, x2, axis=axis)
+    return product
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Array:
+    """The sums of products over some axes of both."""
+    return _tensordot(x1, x2, axes)
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """The products of all pairs of elements of two vectors."""
+    first, second = arrays("outer", (x1, x2))
+    if first.ndim != 1 or second.ndim != 1:
+        raise ShapeError(
+            f"outer of shapes {first.shape} and {second.shape}", place=calling_line(), remedy="give two vectors"
+        )
+    product: Array = _outer(first, second)
+    return product
+
+
+def matrix_transpose(x: Any, /) -> Array:
+    """The matrices in the last two axes with rows as columns."""
+    return xp.matrix_transpose(array_of(x))

@@ -1,0 +1,380 @@
+"""LU factors with partial pivoting, and systems that are solved with them.
+
+The recursion halves the columns (Toledo, Locality of reference in LU decomposition with partial pivoting, 1997) down to
+panels, each of which a group factors: so most of the work is in products. Rows change places all at once for each part:
+a kernel finds out where each comes from, since elements that move do not wait for each other then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.graph.build import Buffer, Storage, buffer
+from ocl_ir.language.builtins.registry import BUILTINS
+from ocl_ir.layout import Layout
+from ocl_ir.types import I32
+from ocl_runtime.plan.fusion.reduction_order import power_of_two
+from ocl_runtime.plan.kernels.custom_call import Call
+from ocl_runtime.plan.kernels.library_kernel import Launches
+from ocl_runtime.plan.kernels.linalg.groups import joined_by, wait
+from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product
+from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
+from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.launch import Launch
+
+global_id, group_id, hint, local_array, local_id, local_size, private_array = (
+    BUILTINS[name]
+    for name in (
+        "global_id", "group_id", "hint", "local_array", "local_id", "local_size", "private_array",
+    )
+)  # fmt: skip
+
+_PANEL = 16
+"""Columns that a group factors."""
+_HELD = 8, 8
+"""Columns of a panel that a group holds in registers, and most rows for a work-item."""
+_HELD_BYTES = 16
+"""Of a column for a work-item, up to which twice as many columns find room."""
+_MOVED = 32
+"""Rows that change places in local memory, and columns of a group there."""
+_SPAN = 256
+"""Elements that a work-item of a CPU moves."""
+_ITEMS = 256
+"""Work-items that move elements."""
+
+
+def greater(left: Any, right: Any) -> Any:
+    """The greater of two magnitudes with its row; of equal ones, that with the lesser row."""
+    first = left[0] > right[0] or (left[0] == right[0] and left[1] <= right[1])
+    return (left[0] if first else right[0], left[1] if first else right[1])
+
+
+def lu_panel(a: Any, pivots: Any, first: Any, panel: int, dtype: Any) -> None:
+    """Factors a few columns by a group, and notes for each the row that it changed places with."""
+    m = a.shape[1]
+    n = a.shape[2]
+    batch = group_id(0)
+    item = local_id(0)
+    items = local_size(0)
+    top = local_array(panel, dtype)
+    for j in range(n):
+        best = -1.0
+        at = j
+        for i in range(j + item, m, items):
+            value = abs(a[batch, i, j])
+            if value > best:
+                best = value
+                at = i
+        best, at = joined_by((best, at), greater)
+        for c in range(item, n, items):
+            upper = a[batch, j, c]
+            lower = a[batch, at, c]
+            a[batch, at, c] = upper
+            a[batch, j, c] = lower
+            top[c] = lower
+        if item == 0:
+            pivots[batch, j] = np.int32(first + at)
+        wait()
+        pivot = top[j]
+        for i in range(j + 1 + item, m, items):
+            factor = a[batch, i, j] / pivot if pivot != 0 else a[batch, i, j]
+            a[batch, i, j] = factor
+            for c in range(j + 1, n):
+                a[batch, i, c] = a[batch, i, c] - factor * top[c]
+        wait()
+
+
+def lu_panel_held(a: Any, pivots: Any, first: Any, panel: int, each: int, dtype: Any) -> None:
+    """Factors a few columns by a group whose work-items have `each` rows in registers.
+
+    The column that is next is the first one there: what is left of a row moves up as it is updated."""
+    m = a.shape[1]
+    n = a.shape[2]
+    batch = group_id(0)
+    item = local_id(0)
+    items = local_size(0)
+    own = private_array((each, panel), dtype)
+    top = local_array(panel, dtype)
+    chosen = local_array(panel, dtype)
+    for r in hint(range(each), unroll=each):
+        row = r * items + item
+        for c in hint(range(panel), unroll=panel):
+            own[r, c] = a[batch, row, c] if row < m and c < n else a[batch, 0, 0] * 0
+    for j in range(n):
+        best = -1.0
+        at = j
+        for r in hint(range(each), unroll=each):
+            row = r * items + item
+            value = abs(own[r, 0])
+            if j <= row < m and value > best:
+                best = value
+                at = row
+        best, at = joined_by((best, at), greater)
+        for r in hint(range(each), unroll=each):
+            row = r * items + item
+            if row == j:
+                for c in hint(range(panel), unroll=panel):
+                    top[c] = own[r, c]
+            if row == at:
+                for c in hint(range(panel), unroll=panel):
+                    chosen[c] = own[r, c]
+        if item == 0:
+            pivots[batch, j] = np.int32(first + at)
+        for c in range(item, j, items):
+            upper = a[batch, j, c]
+            a[batch, j, c] = a[batch, at, c]
+            a[batch, at, c] = upper
+        wait()
+        for c in range(item, n - j, items):
+            a[batch, j, j + c] = chosen[c]
+        pivot = chosen[0]
+        for r in hint(range(each), unroll=each):
+            row = r * items + item
+            if j < row < m:
+                factor = top[0] if row == at else own[r, 0]
+                if pivot != 0:
+                    factor = factor / pivot
+                a[batch, row, j] = factor
+                for c in hint(range(1, panel), unroll=panel):
+                    value = top[c] if row == at else own[r, c]
+                    own[r, c - 1] = value - factor * chosen[c]
+        wait()
+
+
+def source_of(place: Any, batch: Any, pivots: Any, first: Any) -> Any:
+    """Where the row at a place comes from, once rows from the first one on have changed places with those that pivots
+    name, one after the other."""
+    source = place
+    count = pivots.shape[1]
+    for back in range(count):
+        turn = count - 1 - back
+        other = int(pivots[batch, turn])
+        if source == first + turn:
+            source = other
+        elif source == other:
+            source = first + turn
+    return source
+
+
+def place_of(entry: Any, batch: Any, pivots: Any, first: Any) -> Any:
+    """The place of an entry of the rows that move: those from the first one on, then those that pivots name; -1 for one
+    that is listed twice."""
+    count = pivots.shape[1]
+    place = first + entry
+    if entry >= count:
+        place = int(pivots[batch, entry - count])
+        listed = place < first + count
+        for earlier in range(entry - count):
+            if pivots[batch, earlier] == place:
+                listed = True
+        if listed:
+            place = -1
+    return place
+
+
+def move_few_rows(pivots: Any, a: Any, first: Any, most: int, dtype: Any) -> None:
+    """Has a few rows change places in some columns, by a group in local memory."""
+    count = pivots.shape[1]
+    columns = a.shape[2]
+    item = local_id(0)
+    items = local_size(0)
+    groups = (columns + most - 1) // most
+    batch = group_id(0) // groups
+    left = group_id(0) % groups * most
+    places = local_array(2 * most, np.int32)
+    held = local_array((2 * most, most), dtype)
+    for entry in range(item, 2 * count, items):
+        places[entry] = np.int32(place_of(entry, batch, pivots, first))
+    wait()
+    for element in range(item, 2 * count * most, items):
+        place = int(places[element // most])
+        column = left + element % most
+        if place >= 0 and column < columns:
+            held[element // most, element % most] = a[batch, source_of(place, batch, pivots, first), column]
+    wait()
+    for element in range(item, 2 * count * most, items):
+        place = int(places[element // most])
+        column = left + element % most
+        if place >= 0 and column < columns:
+            a[batch, place, column] = held[element // most, element % most]
+
+
+def sources_of_rows(pivots: Any, places: Any, sources: Any, first: Any) -> None:
+    """Finds out which rows move, and where each comes from."""
+    count = pivots.shape[1]
+    item = global_id(0)
+    if item < pivots.shape[0] * 2 * count:
+        batch = item // (2 * count)
+        entry = item % (2 * count)
+        place = place_of(entry, batch, pivots, first)
+        places[batch, entry] = np.int32(place)
+        sources[batch, entry] = np.int32(source_of(max(place, 0), batch, pivots, first))
+
+
+def take_rows(a: Any, sources: Any, taken: Any, span: int) -> None:
+    """Copies rows of some numbers, a span of each by a work-item."""
+    rows = sources.shape[1]
+    columns = a.shape[2]
+    spans = (columns + span - 1) // span
+    item = global_id(0)
+    if item < a.shape[0] * rows * spans:
+        begin = item % spans * span
+        row = item // spans % rows
+        batch = item // spans // rows
+        source = int(sources[batch, row])
+        for column in range(begin, min(begin + span, columns)):
+            taken[batch, row, column] = a[batch, source, column]
+
+
+def put_rows(taken: Any, places: Any, a: Any, span: int) -> None:
+    """Writes rows to places, but for those that have none."""
+    rows = places.shape[1]
+    columns = a.shape[2]
+    spans = (columns + span - 1) // span
+    item = global_id(0)
+    if item < a.shape[0] * rows * spans:
+        begin = item % spans * span
+        row = item // spans % rows
+        batch = item // spans // rows
+        place = int(places[batch, row])
+        if place >= 0:
+            for column in range(begin, min(begin + span, columns)):
+                a[batch, place, column] = taken[batch, row, column]
+
+
+def write_pivots(pivots: Any, row: Any) -> None:
+    """Writes pivots as numbers of a dtype."""
+    item = global_id(0)
+    if item < pivots.shape[0] * pivots.shape[1]:
+        batch = item // pivots.shape[1]
+        turn = item % pivots.shape[1]
+        row[batch, turn] = pivots[batch, turn]
+
+
+def take_by_pivots(row: Any, b: Any, x: Any) -> None:
+    """Copies rows as they are once they have changed places."""
+    n = b.shape[1]
+    columns = b.shape[2]
+    item = global_id(0)
+    if item < b.shape[0] * n * columns:
+        column = item % columns
+        place = item // columns % n
+        batch = item // columns // n
+        x[batch, place, column] = b[batch, source_of(place, batch, row, 0), column]
+
+
+def _everywhere(
+    launches: Launches,
+    function: Callable[..., None],
+    count: int,
+    arrays: dict[str, Buffer],
+    sizes: dict[str, int] | None = None,
+    span: int | None = None,
+) -> None:
+    """Launches a work-item for each of many elements."""
+    items = min(_ITEMS, launches.target.group_size)
+    groups = -(-count // items)
+    if span is None:
+        launches.kernel(function, groups, items, arrays, sizes=sizes)
+    else:
+        launches.kernel(function, groups, items, arrays, sizes=sizes, span=span)
+
+
+def _turns(pivots: Buffer, first: int, last: int) -> Buffer:
+    """Some of the pivots of each matrix."""
+    layout = pivots.layout
+    shape, offset = (layout.shape[0], last - first), layout.offset + first
+    return buffer(pivots.storage, pivots.dtype, Layout(shape, layout.strides, offset))
+
+
+def _move_rows(launches: Launches, pivots: Buffer, a: Buffer, first: int) -> None:
+    """Has rows of some columns change places, from a number on, as pivots say."""
+    batch, count = pivots.shape
+    columns = a.shape[2]
+    if launches.target.kind == "gpu" and count <= _MOVED:
+        groups, items = batch * -(-columns // _MOVED), min(_ITEMS, launches.target.group_size)
+        arrays = {"pivots": pivots, "a": a}
+        launches.kernel(move_few_rows, groups, items, arrays, sizes={"first": first}, most=_MOVED, dtype=a.dtype)
+        return
+    places, sources = (launches.scratch(I32, (batch, 2 * count)) for _ in range(2))
+    arrays = {"pivots": pivots, "places": places, "sources": sources}
+    _everywhere(launches, sources_of_rows, places.size, arrays, {"first": first})
+    taken = launches.scratch(a.dtype, (batch, 2 * count, columns))
+    span = _SPAN if launches.target.kind == "cpu" else 1
+    many = batch * 2 * count * -(-columns // span)
+    _everywhere(launches, take_rows, many, {"a": a, "sources": sources, "taken": taken}, span=span)
+    _everywhere(launches, put_rows, many, {"taken": taken, "places": places, "a": a}, span=span)
+
+
+def factor(launches: Launches, a: Buffer, pivots: Buffer, first: int, last: int) -> None:
+    """Factors some columns of matrices in their memory, from the rows of the same numbers on; `pivots` (batch, columns)
+    in int32."""
+    m, n = a.shape[1], last - first
+    panel = _panel(launches, part(a, (first, m), (first, last)), _turns(pivots, first, last), first)
+    if panel is None:
+        return
+    half = first + -(-n // (2 * panel)) * panel
+    left, right, below = (first, half), (half, last), (half, m)
+    factor(launches, a, pivots, first, half)
+    _move_rows(launches, _turns(pivots, first, half), part(a, (0, m), right), first)
+    solve_triangular(launches, part(a, left, left), part(a, left, right), lower=True, unit=True)
+    subtract_product(launches, part(a, below, right), part(a, below, left), part(a, left, right))
+    factor(launches, a, pivots, half, last)
+    _move_rows(launches, _turns(pivots, half, last), part(a, (0, m), left), half)
+
+
+def _panel(launches: Launches, a: Buffer, pivots: Buffer, first: int) -> int | None:
+    """Factors few columns, if they are so few; else gives how many a group takes."""
+    batch, m, n = a.shape
+    target, arrays, sizes = launches.target, {"a": a, "pivots": pivots}, {"first": first}
+    group = max(target.group_size, target.large_group_size)
+    if target.kind == "gpu" and m <= group * _HELD[1]:
+        items = power_of_two(m, group)
+        each = power_of_two(-(-m // items), _HELD[1])
+        panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES else 2)
+        if n > panel:
+            return panel
+        launches.kernel(lu_panel_held, batch, items, arrays, sizes=sizes, panel=panel, each=each, dtype=a.dtype)
+        return None
+    if n > _PANEL:
+        return _PANEL
+    items = 1 if target.kind == "cpu" else min(_ITEMS, target.group_size)
+    launches.kernel(lu_panel, batch, items, arrays, sizes=sizes, panel=_PANEL, dtype=a.dtype)
+    return None
+
+
+def _last_row(packed: Buffer) -> Buffer:
+    """The row behind the factors, which has the pivots."""
+    batch, rows, n = packed.shape
+    step = packed.layout.strides[0]
+    return buffer(packed.storage, packed.dtype, Layout((batch, n), (step, 1), packed.layout.offset + (rows - 1) * n))
+
+
+def lu_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
+    """The launches of `LuFactor`."""
+    launches = Launches(allocate, lowering)
+    a, packed = batched(call.operands[0]), batched(call.result)
+    batch, n = a.shape[:2]
+    lu = part(packed, (0, n), (0, n))
+    launches.copy(a, lu)
+    pivots = launches.scratch(I32, (batch, n))
+    factor(launches, lu, pivots, 0, n)
+    row = _last_row(packed)
+    items = min(_ITEMS, launches.target.group_size)
+    launches.kernel(write_pivots, -(-pivots.size // items), items, {"pivots": pivots, "row": row})
+    return launches.made
+
+
+def lu_solve_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
+    """The launches of `LuSolve`."""
+    launches = Launches(allocate, lowering)
+    packed, b, x = map(batched, (*call.operands, call.result))
+    n = packed.shape[2]
+    lu, row = part(packed, (0, n), (0, n)), _last_row(packed)
+    _everywhere(launches, take_by_pivots, b.size, {"row": row, "b": b, "x": x})
+    solve_triangular(launches, lu, x, lower=True, unit=True)
+    solve_triangular(launches, lu, x, lower=False)
+    return launches.made

@@ -1,0 +1,188 @@
+"""Linear algebra on a device: values, errors, capture, other sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ocl_runtime as ocl
+from ocl_runtime.device import Device
+from ocl_runtime.errors import DTypeError, Error, LinAlgError, ShapeError
+from ocl_runtime.execute.engine import Engine
+from ocl_runtime.runtime import Runtime
+from tests.support.arrays import has
+from tests.support.matrices import KINDS, largest, matrix, symmetric, within
+
+linalg = ocl.linalg
+DTYPES = ["f4", "f8"]
+
+
+@pytest.fixture(scope="module")
+def runtime(device: Device, engine: Engine) -> Runtime:
+    return Runtime(device, engine.settings)
+
+
+def identity(host: np.ndarray, n: int) -> np.ndarray:
+    return np.broadcast_to(np.eye(n, dtype=host.dtype), (*host.shape[:-2], n, n))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(200, 200), (300, 16, 16), (3, 70, 70)])
+def test_factors_and_systems(runtime: Runtime, shape: tuple[int, ...], dtype: str) -> None:
+    if not has(runtime, dtype):
+        return
+    n, host = shape[-1], matrix("random", shape, dtype)
+    positive = host @ np.swapaxes(host, -1, -2) + np.eye(n, dtype=dtype)
+    right = matrix("random", (*shape[:-1], 3), dtype, 1)
+    with ocl.use(runtime):
+        a, b = ocl.asarray(host), ocl.asarray(right)
+        lower = linalg.cholesky(ocl.asarray(positive)).numpy()
+        within(lower @ np.swapaxes(lower, -1, -2), positive, largest(positive))
+        x = linalg.solve(a, b).numpy()
+        within(host @ x, right, largest(host) * largest(x))
+        inverse = linalg.inv(a).numpy()
+        within(host @ inverse, identity(host, n), largest(host) * largest(inverse))
+        y = linalg.solve_triangular(ocl.asarray(lower), b, lower=True).numpy()
+        within(lower @ y, right, largest(lower) * largest(y))
+        q, r = (part.numpy() for part in linalg.qr(a))
+        within(q @ r, host, largest(host))
+        within(np.swapaxes(q, -1, -2) @ q, identity(host, n), 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(40, 9, 9), (60, 45), (20, 50)])
+def test_spectra(runtime: Runtime, shape: tuple[int, ...], kind: str, dtype: str) -> None:
+    if not has(runtime, dtype):
+        return
+    host, square = matrix(kind, shape, dtype), symmetric(kind, (*shape[:-2], shape[-1], shape[-1]), dtype)
+    n, k = shape[-1], min(shape[-2:])
+    with ocl.use(runtime):
+        values, vectors = (part.numpy() for part in linalg.eigh(ocl.asarray(square)))
+        within(vectors * values[..., None, :] @ np.swapaxes(vectors, -1, -2), square, largest(square))
+        within(np.swapaxes(vectors, -1, -2) @ vectors, identity(square, n), 1)
+        u, s, vh = (part.numpy() for part in linalg.svd(ocl.asarray(host)))
+        within(u[..., :k] * s[..., None, :] @ vh[..., :k, :], host, largest(host))
+        within(np.swapaxes(u, -1, -2) @ u, identity(host, shape[-2]), 1)
+        within(np.swapaxes(vh, -1, -2) @ vh, identity(host, n), 1)
+
+
+RANKS = {
+    "matrix_rank": (lambda la, x: la.matrix_rank(x), 0),
+    "nuc": (lambda la, x: la.matrix_norm(x, ord="nuc"), 1e-4),
+    "2": (lambda la, x: la.matrix_norm(x, ord=2, keepdims=True), 1e-4),
+    "-2": (lambda la, x: la.matrix_norm(x[..., :2], ord=-2), 1e-3),
+    "fro": (lambda la, x: la.matrix_norm(x), 1e-5),
+    "1": (lambda la, x: la.matrix_norm(x, ord=1), 1e-5),
+    "-1": (lambda la, x: la.matrix_norm(x, ord=-1), 1e-5),
+    "inf": (lambda la, x: la.matrix_norm(x, ord=np.inf, keepdims=True), 1e-5),
+    "pinv": (lambda la, x: la.pinv(x), 1e-3),
+    "diagonal": (lambda la, x: la.diagonal(x, offset=-1), 0),
+    "trace": (lambda la, x: la.trace(x, offset=1), 1e-5),
+    "outer": (lambda la, x: la.outer(x[0, 0], x[1, 0]), 1e-6),
+    "cross": (lambda la, x: la.cross(x[..., :3], x[..., 1:4]), 1e-5),
+    "matrix_power": (lambda la, x: la.matrix_power(x[:, :5], 5), 1e-3),
+    "matrix_power of the inverse": (lambda la, x: la.matrix_power(x[:2, :5], -3), 1e-2),
+    "vector_norm": (lambda la, x: la.vector_norm(x, axis=1), 1e-5),
+    "vector_norm of all": (lambda la, x: la.vector_norm(x, ord=3, keepdims=True), 1e-5),
+    "vector_norm 0": (lambda la, x: la.vector_norm(x, axis=-1, ord=0), 0),
+    "vector_norm inf": (lambda la, x: la.vector_norm(x, axis=(0, 2), ord=-np.inf), 0),
+    "svdvals": (lambda la, x: la.svdvals(x), 1e-4),
+    "cond": (lambda la, x: la.cond(x), 1e-2),
+}
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_what_is_made_of_them(runtime: Runtime, name: str) -> None:
+    function, close = RANKS[name]
+    host = matrix("random", (4, 8, 5), "f4")
+    host[2, :, 4] = host[2, :, 0]
+    if name == "cond":
+        host = host[:2]
+    with ocl.use(runtime):
+        found, wanted = function(linalg, ocl.asarray(host)).numpy(), function(np.linalg, host)
+        assert found.dtype == np.asarray(wanted).dtype
+        np.testing.assert_allclose(found, wanted, rtol=close or 1e-7, atol=close)
+
+
+def test_least_squares(runtime: Runtime) -> None:
+    host, right = matrix("random", (30, 6), "f4"), matrix("random", (30, 2), "f4", 1)
+    with ocl.use(runtime):
+        found = linalg.lstsq(ocl.asarray(host), ocl.asarray(right))
+        for one, other in zip(found, np.linalg.lstsq(host, right), strict=True):
+            np.testing.assert_allclose(one.numpy(), other, rtol=1e-4, atol=1e-4)
+        vector = np.linalg.lstsq(ocl.asarray(host), ocl.asarray(right[:, 0]))
+        assert all(isinstance(part, ocl.Array) for part in vector)
+        for one, other in zip(vector, np.linalg.lstsq(host, right[:, 0]), strict=True):
+            np.testing.assert_allclose(one.numpy(), other, rtol=1e-4, atol=1e-4)
+
+
+def test_numpys_functions_come_here(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, integers = matrix("random", (6, 6), "f4"), np.array([[2, 1], [1, 3]])
+    with ocl.use(runtime):
+        x, i = ocl.asarray(host), ocl.asarray(integers)
+        for function in (np.linalg.inv, np.linalg.det, lambda a: np.linalg.eigh(a, "U").eigenvalues, np.linalg.norm,
+                         lambda a: np.linalg.multi_dot([a, a[:, :2], a[:2]]), lambda a: np.linalg.qr(a, mode="r"),
+                         lambda a: np.linalg.tensorsolve(a.reshape(2, 3, 6), a[:2, :3]), np.linalg.matrix_rank,
+                         lambda a: np.linalg.norm(a, axis=(0, 1), ord="nuc"), lambda a: np.linalg.cond(a, 1),
+                         lambda a: np.linalg.pinv(a[:, :4])):  # fmt: skip
+            found = function(x)
+            assert isinstance(found, ocl.Array)
+            np.testing.assert_allclose(found.numpy(), function(host), rtol=1e-3, atol=1e-3)
+        if has(runtime, "f8"):
+            assert np.linalg.det(i).dtype == np.float64
+            np.testing.assert_allclose(np.linalg.solve(i, i[0]).numpy(), np.linalg.solve(integers, integers[0]))
+
+
+def test_what_is_refused(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        square, flat = ocl.eye(3), ocl.ones((2, 3))
+        refused: list[tuple[Any, type[Exception]]] = [
+            (lambda: linalg.cholesky(flat), ShapeError),
+            (lambda: linalg.inv(ocl.ones(3)), ShapeError),
+            (lambda: linalg.solve(square, ocl.ones(4)), ShapeError),
+            (lambda: linalg.det(ocl.ones((2, 2), dtype=ocl.int32)), DTypeError),
+            (lambda: linalg.eigh(ocl.ones((2, 2), dtype=ocl.float16)), DTypeError),
+            (lambda: linalg.vector_norm(ocl.ones(2, dtype=ocl.int32)), DTypeError),
+            (lambda: linalg.matrix_power(square, 1.5), DTypeError),
+            (lambda: linalg.qr(square, mode="raw"), Error),
+            (lambda: linalg.matrix_norm(square, ord=3), Error),
+            (lambda: linalg.cross(ocl.ones(2), ocl.ones(2)), ShapeError),
+            (lambda: linalg.outer(square, square), ShapeError),
+            (lambda: linalg.cholesky(-square), LinAlgError),
+            (lambda: np.linalg.inv(square * 0), np.linalg.LinAlgError),
+        ]
+        for function, error in refused:
+            with pytest.raises(error):
+                function()
+
+
+def test_captured(runtime: Runtime) -> None:
+    """Nothing is asked of values there: NaN says what is wrong."""
+    with ocl.use(runtime):
+        solved = ocl.capture(lambda a, b: linalg.solve(a + ocl.eye(6), b) * 2)
+        for seed in range(3):
+            host, right = matrix("random", (6, 6), "f4", seed), matrix("random", (6, 2), "f4", seed)
+            found = solved(ocl.asarray(host), ocl.asarray(right)).numpy()
+            np.testing.assert_allclose(found, 2 * np.linalg.solve(host + np.eye(6, dtype="f4"), right), rtol=1e-2)
+        assert np.isnan(ocl.capture(linalg.cholesky)(ocl.asarray(-np.eye(3, dtype="f4"))).numpy()).any()
+
+
+def test_without_elements(runtime: Runtime) -> None:
+    with ocl.use(runtime):
+        for shape in ((0, 0), (2, 0, 3), (2, 3, 0), (0, 3, 3)):
+            x = ocl.zeros(shape)
+            for ord in ("fro", "nuc", 1, 2, np.inf):
+                assert linalg.matrix_norm(x, ord=ord).numpy().tolist() == np.zeros(shape[:-2]).tolist()
+            assert linalg.vector_norm(x, ord=np.inf).numpy() == 0
+            assert linalg.matrix_rank(x).numpy().tolist() == np.zeros(shape[:-2]).tolist()
+            assert linalg.pinv(x).shape == (*shape[:-2], shape[-1], shape[-2])
+            for mode in ("reduced", "complete"):
+                found, wanted = linalg.qr(x, mode=mode), np.linalg.qr(np.zeros(shape), mode=mode)
+                assert [part.shape for part in found] == [part.shape for part in wanted]
+        assert linalg.det(ocl.zeros((2, 0, 0))).numpy().tolist() == [1, 1]
+        assert linalg.inv(ocl.zeros((2, 0, 0))).shape == (2, 0, 0)
+        with pytest.raises(ShapeError):
+            linalg.vector_norm(ocl.zeros(0), ord=-np.inf)

@@ -1,0 +1,369 @@
+/* As `reflect_panel`, by a group whose work-items have `each` rows in registers. Squares between `least` and    panel 16, each 4, dtype f32 */
+#pragma OPENCL FP_CONTRACT OFF
+
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void reflect_panel_held(__global float *restrict a_buffer,
+                        const ulong a_offset,
+                        const int a_shape0,
+                        const int a_shape1,
+                        const int a_shape2,
+                        const int a_stride0,
+                        const int a_stride1,
+                        __global float *restrict v_buffer,
+                        const ulong v_offset,
+                        const int v_shape0,
+                        const int v_shape1,
+                        const int v_shape2,
+                        const int v_stride0,
+                        const int v_stride1,
+                        __global float *restrict factors_buffer,
+                        const ulong factors_offset,
+                        const int factors_shape0,
+                        const int factors_shape1,
+                        const int factors_stride0,
+                        const float least,
+                        const float greatest)
+{
+    __global float *a = AT(a_buffer, a_offset);
+    __global float *v = AT(v_buffer, v_offset);
+    __global float *factors = AT(factors_buffer, factors_offset);
+    float f32_0;
+    float f32_1;
+    float f32_2;
+    const int item = get_local_id(0);
+    __local float shared_f32[256];
+    __local float heads[16];
+    __local float sums[2048];
+    const int batch = get_group_id(0);
+    const int item_1 = get_local_id(0);
+    float own[64];
+    float reflector[4];
+    float partial[16];
+    #pragma unroll 4
+    for (int r = 0; r < 4; ++r) {
+        const int row = r * 256 + item_1;
+        const int product_1 = r * 16;
+        const bool is_less = row < a_shape1;
+        #pragma unroll 16
+        for (int c = 0; c < 16; ++c) {
+            const int sum = product_1 + c;
+            own[sum] = 0.0f;
+            if (is_less && c < a_shape2) {
+                own[sum] = a[batch * a_stride0 + row * a_stride1 + c];
+            }
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int smaller = min(a_shape1, a_shape2);
+    for (int j = 0; j < 16; ++j) {
+        if (j < smaller) {
+            const float squares = fabs(own[0]) * 0.0f;
+            f32_0 = squares;
+            #pragma unroll 4
+            for (int r_1 = 0; r_1 < 4; ++r_1) {
+                const int row_1 = r_1 * 256 + item_1;
+                if (row_1 == j) {
+                    heads[j] = own[r_1 * 16];
+                }
+                if (row_1 > j) {
+                    const int product_6 = r_1 * 16;
+                    const float squares_2 = fma(own[product_6], own[product_6], f32_0);
+                    f32_0 = squares_2;
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            shared_f32[item] = f32_0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const bool is_less_3 = item < 128;
+            if (is_less_3) {
+                shared_f32[item] = shared_f32[item] + shared_f32[item + 128];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const bool is_less_4 = item < 64;
+            if (is_less_4) {
+                shared_f32[item] = shared_f32[item] + shared_f32[item + 64];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const bool is_less_5 = item < 32;
+            if (is_less_5) {
+                shared_f32[item] = shared_f32[item] + shared_f32[item + 32];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const bool is_less_6 = item < 16;
+            if (is_less_6) {
+                shared_f32[item] = shared_f32[item] + shared_f32[item + 16];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const bool is_less_7 = item < 8;
+            if (is_less_7) {
+                shared_f32[item] = shared_f32[item] + shared_f32[item + 8];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const bool is_less_8 = item < 4;
+            if (is_less_8) {
+                shared_f32[item] = shared_f32[item] + shared_f32[item + 4];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const bool is_less_9 = item < 2;
+            if (is_less_9) {
+                shared_f32[item] = shared_f32[item] + shared_f32[item + 2];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const bool is_less_10 = item < 1;
+            if (is_less_10) {
+                shared_f32[item] = shared_f32[item] + shared_f32[item + 1];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const float group_sum = shared_f32[0];
+            const float below = sqrt(group_sum);
+            f32_0 = below;
+            if (!(least < group_sum && group_sum < greatest)) {
+                const float largest = group_sum * 0.0f;
+                f32_1 = largest;
+                #pragma unroll 4
+                for (int r_2 = 0; r_2 < 4; ++r_2) {
+                    if (r_2 * 256 + item_1 > j) {
+                        const float abs_value_1 = fabs(own[r_2 * 16]);
+                        const float largest_2 = abs_value_1 > f32_1 ? abs_value_1 : f32_1;
+                        f32_1 = largest_2;
+                    }
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                shared_f32[item] = f32_1;
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_3) {
+                    const float shared_f32_value_17 = shared_f32[item];
+                    const float shared_f32_value_18 = shared_f32[item + 128];
+                    shared_f32[item] = shared_f32_value_17 > shared_f32_value_18 || isnan(shared_f32_value_17) ? shared_f32_value_17 : shared_f32_value_18;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_4) {
+                    const float shared_f32_value_19 = shared_f32[item];
+                    const float shared_f32_value_20 = shared_f32[item + 64];
+                    shared_f32[item] = shared_f32_value_19 > shared_f32_value_20 || isnan(shared_f32_value_19) ? shared_f32_value_19 : shared_f32_value_20;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_5) {
+                    const float shared_f32_value_21 = shared_f32[item];
+                    const float shared_f32_value_22 = shared_f32[item + 32];
+                    shared_f32[item] = shared_f32_value_21 > shared_f32_value_22 || isnan(shared_f32_value_21) ? shared_f32_value_21 : shared_f32_value_22;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_6) {
+                    const float shared_f32_value_23 = shared_f32[item];
+                    const float shared_f32_value_24 = shared_f32[item + 16];
+                    shared_f32[item] = shared_f32_value_23 > shared_f32_value_24 || isnan(shared_f32_value_23) ? shared_f32_value_23 : shared_f32_value_24;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_7) {
+                    const float shared_f32_value_25 = shared_f32[item];
+                    const float shared_f32_value_26 = shared_f32[item + 8];
+                    shared_f32[item] = shared_f32_value_25 > shared_f32_value_26 || isnan(shared_f32_value_25) ? shared_f32_value_25 : shared_f32_value_26;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_8) {
+                    const float shared_f32_value_27 = shared_f32[item];
+                    const float shared_f32_value_28 = shared_f32[item + 4];
+                    shared_f32[item] = shared_f32_value_27 > shared_f32_value_28 || isnan(shared_f32_value_27) ? shared_f32_value_27 : shared_f32_value_28;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_9) {
+                    const float shared_f32_value_29 = shared_f32[item];
+                    const float shared_f32_value_30 = shared_f32[item + 2];
+                    shared_f32[item] = shared_f32_value_29 > shared_f32_value_30 || isnan(shared_f32_value_29) ? shared_f32_value_29 : shared_f32_value_30;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_10) {
+                    const float shared_f32_value_31 = shared_f32[item];
+                    const float shared_f32_value_32 = shared_f32[item + 1];
+                    shared_f32[item] = shared_f32_value_31 > shared_f32_value_32 || isnan(shared_f32_value_31) ? shared_f32_value_31 : shared_f32_value_32;
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                const float group_max = shared_f32[0];
+                const float scaled = group_max * 0.0f;
+                f32_1 = scaled;
+                #pragma unroll 4
+                for (int r_3 = 0; r_3 < 4; ++r_3) {
+                    if (r_3 * 256 + item_1 > j) {
+                        f32_2 = 0.0f;
+                        if (group_max > 0.0f) {
+                            f32_2 = own[r_3 * 16] / group_max;
+                        } else {
+                            f32_2 = own[r_3 * 16];
+                        }
+                        const float ratio = f32_2;
+                        const float scaled_2 = fma(ratio, ratio, f32_1);
+                        f32_1 = scaled_2;
+                    }
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                shared_f32[item] = f32_1;
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_3) {
+                    shared_f32[item] = shared_f32[item] + shared_f32[item + 128];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_4) {
+                    shared_f32[item] = shared_f32[item] + shared_f32[item + 64];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_5) {
+                    shared_f32[item] = shared_f32[item] + shared_f32[item + 32];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_6) {
+                    shared_f32[item] = shared_f32[item] + shared_f32[item + 16];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_7) {
+                    shared_f32[item] = shared_f32[item] + shared_f32[item + 8];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_8) {
+                    shared_f32[item] = shared_f32[item] + shared_f32[item + 4];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_9) {
+                    shared_f32[item] = shared_f32[item] + shared_f32[item + 2];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (is_less_10) {
+                    shared_f32[item] = shared_f32[item] + shared_f32[item + 1];
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                const float group_sum_1 = shared_f32[0];
+                const float below_2 = group_max * sqrt(group_sum_1);
+                f32_0 = below_2;
+            }
+            const float first = heads[j];
+            const float factor = first * 0.0f;
+            f32_1 = first;
+            f32_2 = factor;
+            if (f32_0 != 0.0f) {
+                const float diagonal_1 = -copysign(hypot(first, f32_0), first);
+                const float factor_2 = (diagonal_1 - first) / diagonal_1;
+                f32_1 = diagonal_1;
+                f32_2 = factor_2;
+            }
+            if (item_1 == 0) {
+                factors[batch * factors_stride0 + j] = f32_2;
+            }
+            #pragma unroll 4
+            for (int r_4 = 0; r_4 < 4; ++r_4) {
+                const int row_2 = r_4 * 256 + item_1;
+                const bool is_equal_2 = row_2 == j;
+                reflector[r_4] = (float)(is_equal_2 ? 1 : 0);
+                if (row_2 > j) {
+                    float v_2 = 0.0f;
+                    if (f32_0 != 0.0f) {
+                        v_2 = own[r_4 * 16] / (first - f32_1);
+                    } else {
+                        v_2 = own[r_4 * 16];
+                    }
+                    reflector[r_4] = v_2;
+                    own[r_4 * 16] = reflector[r_4];
+                }
+                if (is_equal_2) {
+                    own[r_4 * 16] = f32_1;
+                }
+            }
+            #pragma unroll 16
+            for (int c_1 = 1; c_1 < 16; ++c_1) {
+                partial[c_1] = 0.0f;
+                #pragma unroll 4
+                for (int r_5 = 0; r_5 < 4; ++r_5) {
+                    partial[c_1] = fma(reflector[r_5], own[r_5 * 16 + c_1], partial[c_1]);
+                }
+            }
+            if (item_1 >= 128) {
+                const int difference_2 = item_1 - 128;
+                #pragma unroll 16
+                for (int c_2 = 1; c_2 < 16; ++c_2) {
+                    sums[c_2 * 128 + difference_2] = partial[c_2];
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (item_1 < 128) {
+                #pragma unroll 16
+                for (int c_3 = 1; c_3 < 16; ++c_3) {
+                    const int sum_48 = c_3 * 128 + item_1;
+                    sums[sum_48] = partial[c_3] + sums[sum_48];
+                }
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            int width = 128;
+            while (width > 1) {
+                int width_1;
+                if (2 == 0) {
+                    width_1 = 0;
+                } else if (2 == -1) {
+                    width_1 = (int)(0 - (uint)width);  /* the least integer wraps to itself */
+                } else {
+                    width_1 = width / 2;
+                    if (width % 2 != 0 && (width < 0) != (2 < 0))
+                        width_1 -= 1;
+                }
+                if (item_1 < width_1) {
+                    const int sum_50 = item_1 + width_1;
+                    #pragma unroll 16
+                    for (int c_4 = 1; c_4 < 16; ++c_4) {
+                        const int product_21 = c_4 * 128;
+                        const int sum_51 = product_21 + item_1;
+                        sums[sum_51] = sums[sum_51] + sums[product_21 + sum_50];
+                    }
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                width = width_1;
+            }
+            const int difference_3 = 16 - j;
+            #pragma unroll 16
+            for (int c_5 = 1; c_5 < 16; ++c_5) {
+                if (c_5 < difference_3) {
+                    const float product_23 = sums[c_5 * 128] * f32_2;
+                    const float negated = -product_23;
+                    #pragma unroll 4
+                    for (int r_6 = 0; r_6 < 4; ++r_6) {
+                        const int sum_54 = r_6 * 16 + c_5;
+                        own[sum_54] = fma(negated, reflector[r_6], own[sum_54]);
+                    }
+                }
+            }
+        }
+        #pragma unroll 4
+        for (int r_7 = 0; r_7 < 4; ++r_7) {
+            const int product_25 = r_7 * 16;
+            const float passed = own[product_25];
+            #pragma unroll 16
+            for (int c_6 = 1; c_6 < 16; ++c_6) {
+                own[product_25 + (c_6 - 1)] = own[product_25 + c_6];
+            }
+            own[product_25 + 15] = passed;
+        }
+    }
+    #pragma unroll 4
+    for (int r_8 = 0; r_8 < 4; ++r_8) {
+        const int row_3 = r_8 * 256 + item_1;
+        const bool is_less_16 = row_3 < a_shape1;
+        #pragma unroll 16
+        for (int c_7 = 0; c_7 < 16; ++c_7) {
+            if (is_less_16 && c_7 < a_shape2) {
+                f32_2 = 0.0f;
+                if (row_3 <= c_7) {
+                    f32_2 = own[r_8 * 16 + c_7];
+                } else {
+                    f32_2 = own[r_8 * 16 + c_7] * 0.0f;
+                }
+                a[batch * a_stride0 + row_3 * a_stride1 + c_7] = f32_2;
+                if (c_7 < v_shape2) {
+                    f32_2 = (float)(row_3 == c_7 ? 1 : 0);
+                    if (row_3 > c_7) {
+                        f32_2 = own[r_8 * 16 + c_7];
+                    }
+                    v[batch * v_stride0 + row_3 * v_stride1 + c_7] = f32_2;
+                }
+            }
+        }
+    }
+}
