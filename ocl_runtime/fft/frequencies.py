@@ -7,11 +7,12 @@ from typing import Any
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import from_numpy
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import array_of
 from ocl_runtime.arrays.axes import axes_of, length_of
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.errors import ShapeError
+from ocl_runtime.errors import DTypeError, ShapeError
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: object = None) -> Array:
@@ -41,8 +42,10 @@ def _points(what: str, n: int) -> int:
 
 
 def _divided(numbers: Array, by: float, dtype: Any) -> Array:
-    wanted = numbers._executor.default_real.numpy if dtype is None else dtype
-    return xp.astype(numbers, wanted) / by
+    wanted = numbers._executor.default_real if dtype is None else from_numpy(dtype)
+    if not wanted.is_float:
+        raise DTypeError(f"frequencies of dtype {wanted}", place=calling_line(), remedy="ask for a real floating one")
+    return xp.astype(numbers, wanted.numpy) / by
 
 
 def fftshift(x: ArrayLike, /, *, axes: int | Sequence[int] | None = None) -> Array:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.fourier import FourierTransform, HalfSpectrum, RootsOfUnity
+from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import C128, DType
 from ocl_runtime.arrays import Array
@@ -79,8 +80,7 @@ def irfft(x: ArrayLike, /, *, n: int | None = None, axis: int = -1, norm: Norm =
     last one where n is even, the imaginary part counts as 0. Arguments and errors as of `fft`."""
     array = _complex("irfft", x)
     number = axis_of("irfft", axis, array.ndim)
-    length = 2 * (array.shape[number] - 1) if n is None else n
-    _check("irfft", array, number, length)
+    length = _length("irfft", array, number, 2 * (array.shape[number] - 1) if n is None else n)
     half = _fitted(array, length // 2 + 1, number)
     return xp.moveaxis(_to_real(half, length, 2 - _power("irfft", norm)), -1, number)
 
@@ -158,28 +158,31 @@ def _real(what: str, x: ArrayLike) -> Array:
 def _line(what: str, x: Array, n: int | None, axis: int) -> tuple[int, int]:
     """The number of an axis and the length of the transform along it."""
     number = axis_of(what, axis, x.ndim)
-    length = x.shape[number] if n is None else n
-    _check(what, x, number, length)
-    return number, length
+    return number, _length(what, x, number, x.shape[number] if n is None else n)
 
 
-def _check(what: str, x: Array, axis: int, length: int) -> None:
+def _length(what: str, x: Array, axis: int, n: object) -> int:
+    try:
+        length = 0 if isinstance(n, bool) else integer(n)
+    except TypeError:
+        length = 0
     if length < 1:
         raise ShapeError(
-            f"{what} of {length} points, along axis {axis} of shape {x.shape}",
+            f"{what} of {n!r} points, along axis {axis} of shape {x.shape}",
             place=calling_line(),
             remedy="give an n of at least 1",
         )
+    return length
 
 
 def _lines(
     what: str, x: Array, s: Sequence[int] | None, axes: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The axes and lengths of a transform along several."""
-    if axes is None:
-        numbers = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
+    if axes is None and s is not None:
+        numbers = tuple(range(max(0, x.ndim - len(s)), x.ndim))
     else:
-        numbers = axes_of(what, tuple(axes), x.ndim)
+        numbers = axes_of(what, axes, x.ndim)
     if s is not None and len(s) != len(numbers):
         raise ShapeError(
             f"{what} with {len(s)} lengths along {len(numbers)} axes",

@@ -261,11 +261,15 @@ static inline ${t.T} complex_pow_${t.T}(const ${t.T} z, const ${t.T} w)
     if (z.x == 0 && z.y == 0)
         return w.x > 0 ? (${t.T})(0) : (${t.T})(NAN, NAN);
     if (w.y == 0 && w.x == rint(w.x) && fabs(w.x) < 100) {
-        ${t.T} result = (${t.T})(${t.number("1.0")}, 0), square = z;
-        for (int left = (int)fabs(w.x); left != 0; left >>= 1) {
+        ${t.T} square = z;
+        int left = (int)fabs(w.x);
+        for (; (left & 1) == 0; left >>= 1)
+            square = complex_mul_${t.T}(square, square);
+        ${t.T} result = square;  /* no product with 1, which makes NaN of infinity */
+        while ((left >>= 1) != 0) {
+            square = complex_mul_${t.T}(square, square);
             if (left & 1)
                 result = complex_mul_${t.T}(result, square);
-            square = complex_mul_${t.T}(square, square);
         }
         return w.x < 0 ? complex_div_${t.T}((${t.T})(${t.number("1.0")}, 0), result) : result;
     }

@@ -238,3 +238,12 @@ def test_element_functions(runtime: Runtime) -> None:
     x, y = numbers((40,), "c8"), numbers((40,), "c8")
     with ocl.use(runtime):
         close(mixed(ocl.asarray(x), ocl.asarray(y)), x * y.conj() + 1, "c8")
+
+
+def test_small_powers_of_infinities(runtime: Runtime) -> None:
+    host = np.array([np.inf, complex(-np.inf, 1), 2 - 0j, 1 + 2j], "c8")
+    with ocl.use(runtime):
+        z = ocl.asarray(host)
+        np.testing.assert_array_equal((z ** ocl.ones(4)).numpy(), host)
+        np.testing.assert_allclose((z**7)[2:].numpy(), host[2:] ** 7, rtol=1e-6)
+        np.testing.assert_allclose((z**-6)[2:].numpy(), host[2:] ** -6, rtol=1e-6)

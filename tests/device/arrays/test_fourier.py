@@ -115,6 +115,20 @@ def test_parts_that_do_not_count_and_odd_starts(runtime: Runtime) -> None:
         assert error(ocl.fft.rfft(view), np.fft.rfft(flat[1:].astype("f8"))) < 1e-6
 
 
+def test_views_that_begin_elsewhere(runtime: Runtime) -> None:
+    """Plans are kept by what views look like, not by where they begin."""
+    host, real = complex_numbers(600), RANDOM.standard_normal(600).astype("f4")
+    with ocl.use(runtime):
+        x, y = ocl.asarray(host), ocl.asarray(real)
+        for first in (0, 2, 3, 4, 100, 1):
+            part, wide = x[first : first + 65], host[first : first + 65].astype("c16")
+            assert error(ocl.fft.fft(part[:64]), np.fft.fft(wide[:64])) < 1e-6
+            assert error(ocl.fft.irfft(part), np.fft.irfft(wide)) < 1e-6
+            assert (
+                error(ocl.fft.rfft(y[first : first + 128]), np.fft.rfft(real[first : first + 128].astype("f8"))) < 1e-6
+            )
+
+
 def test_what_there_is_nothing_of(runtime: Runtime) -> None:
     with ocl.use(runtime):
         assert ocl.fft.fft(ocl.zeros((0, 4), dtype="c8")).shape == (0, 4)
@@ -125,9 +139,14 @@ def test_what_there_is_nothing_of(runtime: Runtime) -> None:
         for wrong in (
             lambda: ocl.fft.fft(ocl.zeros((3, 0))), lambda: ocl.fft.fft(ocl.ones(4), n=0),
             lambda: ocl.fft.fftn(ocl.ones((2, 2)), s=(1,), axes=(0, 1)), lambda: ocl.fft.rfftn(ocl.ones(())),
+            lambda: ocl.fft.fftn(ocl.ones(4), s=(4, 4)), lambda: ocl.fft.fft(ocl.ones(4), n=True),
+            lambda: ocl.fft.fft(ocl.ones(4), n="3"), lambda: ocl.fft.irfft(ocl.ones(4), n=2.0),  # type: ignore[arg-type]
         ):  # fmt: skip
-            with pytest.raises(ShapeError):
+            with pytest.raises(ShapeError, match="fft"):
                 wrong()
+        assert ocl.fft.fftn(ocl.ones((2, 2)), axes=0).shape == (2, 2)  # type: ignore[arg-type]
+        with pytest.raises(DTypeError, match="frequencies of dtype i32"):
+            ocl.fft.fftfreq(4, dtype="int32")
         with pytest.raises(DTypeError, match="rfft of complex64"):
             ocl.fft.rfft(ocl.asarray([1j]))
         with pytest.raises(Error, match="norm 'half'"):

@@ -15,9 +15,6 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F64, DType
 
-LARGEST_PRIME = 13
-"""The longest transform that no shorter ones make up."""
-
 _SINE = {
     False: (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1),
     True: (

@@ -23,7 +23,6 @@ from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output, Parameters
 from ocl_runtime.plan.kernels.fourier import group_kernel, lanes_kernel
-from ocl_runtime.plan.kernels.fourier.butterflies import LARGEST_PRIME
 from ocl_runtime.plan.kernels.fourier.form import FourierForm
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Address, Launch
@@ -59,14 +58,6 @@ class _Pass:
     written: int
     axes: tuple[_Axis, ...]
     times: int = 1
-
-
-def is_smooth(n: int) -> bool:
-    """Whether no prime factor is too large for a butterfly."""
-    for prime in (2, 3, 5, 7, 11, LARGEST_PRIME):
-        while n % prime == 0:
-            n //= prime
-    return n == 1
 
 
 @lru_cache(maxsize=1024)
@@ -107,11 +98,11 @@ def transform_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     passes = _passes(n, math.prod(shape[: algorithm.axis]), inner, dtype, lowering.target)
     nbytes, layout = numbers.size * dtype.size, Layout.contiguous((numbers.size,))
     launches = list[Launch]()
-    if operand.dtype.is_complex:
-        read = Address(operand.storage, operand.layout.offset, layout)
-    else:
+    offset = operand.layout.offset
+    if not operand.dtype.is_complex:
         launches, operand = _even(operand, allocate, lowering)
-        read = Address(operand.storage, operand.layout.offset // 2, layout)
+        offset = operand.layout.offset // 2
+    read = Address(operand.storage, offset, Layout((numbers.size,), (1,), offset))
     places = [read, *(Address(allocate(nbytes), 0, layout) for _ in range(min(2, len(passes) - 1)))]
     for number, pass_ in enumerate(passes):
         is_last = number == len(passes) - 1
