@@ -8,9 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn import config_context, metrics, model_selection, pipeline
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Lasso, LinearRegression, PoissonRegressor
+from sklearn.linear_model import (
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+    RidgeCV,
+)
 from sklearn.metrics import pairwise
+from sklearn.mixture import GaussianMixture
+from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
@@ -46,6 +58,8 @@ ESTIMATORS: dict[str, tuple[Callable[[], Any], np.ndarray, str]] = {
     "PoissonRegressor": (PoissonRegressor, SAMPLES, "predict"),
     "LinearRegression": (LinearRegression, SAMPLES, "predict"),
     "Lasso": (lambda: Lasso(alpha=0.1), SAMPLES, "predict"),
+    "Ridge": (lambda: Ridge(solver="svd"), SAMPLES, "predict"),
+    "RidgeCV": (RidgeCV, SAMPLES, "predict"),
     "Pipeline": (lambda: pipeline.make_pipeline(StandardScaler(), PoissonRegressor()), SAMPLES, "predict"),
 }
 
@@ -61,6 +75,48 @@ def test_estimators_compute_with_arrays_of_the_device(name: str) -> None:
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-3, atol=1e-5)
 
 
+CLASSES = np.repeat([0, 1], 10)
+GROUPS = (SAMPLES + 2 * CLASSES[:, None]).astype("f4")
+CLASSIFIERS: dict[str, tuple[Callable[[], Any], str]] = {
+    "RidgeClassifier": (lambda: RidgeClassifier(solver="svd"), "predict"),
+    "LinearDiscriminantAnalysis": (LinearDiscriminantAnalysis, "predict_proba"),
+    "GaussianNB": (GaussianNB, "predict_proba"),
+    "LogisticRegression": (LogisticRegression, "predict_proba"),
+    "GaussianMixture": (lambda: GaussianMixture(2, init_params="random", random_state=0), "predict_proba"),
+}
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classes_are_learnt(name: str) -> None:
+    make, method = CLASSIFIERS[name]
+    expected = getattr(make().fit(GROUPS, CLASSES), method)(GROUPS)
+    with config_context(array_api_dispatch=True):
+        x = ocl.asarray(GROUPS)
+        found = getattr(make().fit(x, ocl.asarray(CLASSES)), method)(x)
+    assert isinstance(found, ocl.Array)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-3, atol=1e-4)
+
+
+COMPONENTS: dict[str, dict[str, Any]] = {
+    "full": {"svd_solver": "full"},
+    "whitened": {"svd_solver": "full", "whiten": True},
+    "of the covariance": {"svd_solver": "covariance_eigh"},
+    "randomized": {"svd_solver": "randomized", "random_state": 0, "power_iteration_normalizer": "QR"},
+}
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_principal_components(name: str) -> None:
+    expected = PCA(3, **COMPONENTS[name]).fit(SAMPLES)
+    with config_context(array_api_dispatch=True):
+        x = ocl.asarray(SAMPLES)
+        found = PCA(3, **COMPONENTS[name]).fit(x)
+        coordinates = found.transform(x)
+        back = found.inverse_transform(coordinates)
+    np.testing.assert_allclose(coordinates.numpy(), expected.transform(SAMPLES), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(back.numpy(), expected.inverse_transform(expected.transform(SAMPLES)), atol=1e-4)
+
+
 METRICS = (
     "mean_squared_error", "mean_absolute_error", "r2_score", "max_error", "mean_absolute_percentage_error",
     "mean_tweedie_deviance", "explained_variance_score", "mean_squared_log_error", "median_absolute_error",
@@ -74,6 +130,25 @@ def test_metrics(name: str) -> None:
     with config_context(array_api_dispatch=True):
         found = function(ocl.asarray(TARGET), ocl.asarray(other))
     assert float(found) == pytest.approx(float(function(TARGET, other)), rel=1e-5)
+
+
+OF_CLASSES: dict[str, dict[str, Any]] = {
+    "accuracy_score": {}, "zero_one_loss": {}, "hamming_loss": {}, "balanced_accuracy_score": {},
+    "cohen_kappa_score": {}, "confusion_matrix": {}, "multilabel_confusion_matrix": {}, "v_measure_score": {},
+    "adjusted_rand_score": {}, "f1_score": {"average": "macro"}, "precision_score": {"average": "weighted"},
+    "recall_score": {"average": "micro"}, "jaccard_score": {"average": "macro"},
+    "fbeta_score": {"average": "macro", "beta": 0.5},
+}  # fmt: skip
+OF_PROBABILITIES = ("brier_score_loss", "log_loss", "d2_brier_score", "d2_log_loss_score", "average_precision_score")
+
+
+@pytest.mark.parametrize("name", [*OF_CLASSES, *OF_PROBABILITIES])
+def test_metrics_of_classes(name: str) -> None:
+    function, options = getattr(metrics, name), OF_CLASSES.get(name, {})
+    other = _RNG.random(20) if name in OF_PROBABILITIES else np.roll(CLASSES, 3)
+    with config_context(array_api_dispatch=True):
+        found = function(ocl.asarray(CLASSES), ocl.asarray(other), **options)
+    np.testing.assert_allclose(np.asarray(found), function(CLASSES, other, **options), rtol=1e-5)
 
 
 KERNELS = (

@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import cluster, differentiate, integrate, interpolate, ndimage, optimize, signal, spatial, special, stats
+from scipy import (
+    cluster,
+    differentiate,
+    fft,
+    integrate,
+    interpolate,
+    ndimage,
+    optimize,
+    signal,
+    spatial,
+    special,
+    stats,
+)
 
 import ocl_runtime as ocl
 
@@ -33,6 +45,11 @@ CALLS: dict[str, Callable[[Callable[[np.ndarray], Any]], Any]] = {
     "special.logsumexp": lambda a: special.logsumexp(a(LINE)),
     "special.softmax": lambda a: special.softmax(a(TABLE), axis=1),
     "special.log_softmax": lambda a: special.log_softmax(a(TABLE), axis=1),
+    "special.erfc": lambda a: special.erfc(a(LINE)),
+    "special.ndtri": lambda a: special.ndtri(a(POSITIVE) / 10),
+    "special.digamma": lambda a: special.digamma(a(POSITIVE)),
+    "special.entr": lambda a: special.entr(a(POSITIVE)),
+    "special.kl_div": lambda a: special.kl_div(a(POSITIVE), a(POSITIVE) * 2),
     "stats.zscore": lambda a: stats.zscore(a(LINE)),
     "stats.gmean": lambda a: stats.gmean(a(POSITIVE)),
     "stats.skew": lambda a: stats.skew(a(LINE)),
@@ -45,6 +62,21 @@ CALLS: dict[str, Callable[[Callable[[np.ndarray], Any]], Any]] = {
     "stats.circmean": lambda a: stats.circmean(a(LINE)),
     "signal.detrend": lambda a: signal.detrend(a(LINE)),
     "signal.convolve": lambda a: signal.convolve(a(LINE), a(LINE[:3]), method="direct"),
+    "signal.fftconvolve": lambda a: signal.fftconvolve(a(LINE), a(LINE[:9])),
+    "signal.oaconvolve": lambda a: signal.oaconvolve(a(LINE), a(LINE[:3])),
+    "signal.correlate": lambda a: signal.correlate(a(LINE), a(LINE[:9]), method="fft"),
+    "signal.hilbert": lambda a: signal.hilbert(a(LINE)),
+    "signal.resample": lambda a: signal.resample(a(LINE), 45),
+    "signal.sosfilt": lambda a: signal.sosfilt(a(signal.butter(4, 0.3, output="sos")), a(LINE)),
+    "signal.filtfilt": lambda a: signal.filtfilt(*map(a, signal.butter(2, 0.3)), a(LINE)),
+    "signal.freqz": lambda a: signal.freqz(a(LINE[:5]), worN=16)[1],
+    "signal.wiener": lambda a: signal.wiener(a(TABLE), 3),
+    "signal.windows": lambda a: a(LINE) * signal.windows.hann(30, xp=ocl if isinstance(a(LINE), ocl.Array) else np),
+    "fft.fft": lambda a: fft.fft(a(LINE)),
+    "fft.rfft": lambda a: fft.rfft(a(LINE), norm="ortho"),
+    "fft.fftn": lambda a: fft.fftn(a(TABLE)),
+    "fft.irfft": lambda a: fft.irfft(a(LINE + 1j * POSITIVE)),
+    "fft.dct": lambda a: fft.dct(a(LINE)),
     "signal.medfilt": lambda a: signal.medfilt(a(LINE), 3),
     "ndimage.gaussian_filter": lambda a: ndimage.gaussian_filter(a(TABLE), 1.0),
     "ndimage.sobel": lambda a: ndimage.sobel(a(TABLE)),

@@ -147,7 +147,7 @@ def repeat(x: ArrayLike, repeats: int | Array | Iterable[int], /, axis: int | No
 
 
 def diff(
-    x: ArrayLike, /, axis: int = -1, *, n: int = 1, prepend: Array | None = None, append: Array | None = None
+    x: ArrayLike, /, n: int = 1, *, axis: int = -1, prepend: Array | None = None, append: Array | None = None
 ) -> Array:
     """The differences of neighbours along an axis, taken `n` times, with other elements in front or behind first.
 

@@ -25,6 +25,7 @@ SIZES = {
     "spectrogram": 2,
     "deblur": 9,
     "options": 20,
+    "eigendigits": 12,
 }
 DRAWN = {
     "n_body",
@@ -37,6 +38,7 @@ DRAWN = {
     "spectrogram",
     "deblur",
     "options",
+    "eigendigits",
 }
 
 
