@@ -23,6 +23,7 @@ from ocl_runtime.numpy import (
     einsum,
     elementwise,
     fft,
+    fitting,
     grids,
     histograms,
     hosted,
@@ -56,8 +57,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, counting, creation, einsum, grids, histograms, information, joining, mathematics, picking, places,
-    products, quantiles, reductions, searching, sets, shapes, sorting,
+    calculus, counting, creation, einsum, fitting, grids, histograms, information, joining, mathematics, picking,
+    places, products, quantiles, reductions, searching, sets, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """
@@ -82,7 +83,7 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        polyfit roots sort_complex
+        roots sort_complex
     """,
     _OF_HOST: "memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",

@@ -884,6 +884,16 @@ np.polyval([1, 2, 3], f1)
 np.polyval(f1[:3], 2)
 np.polyadd([1, 2], [3, 4, 5])
 np.polysub(f1[:3], f1[:2])
+np.polyfit(d1, d1 * d1 + 1, 3)
+np.polyfit(f1, d1 * d1, 2, w=p1)
+np.polyfit(i1, l1 + 1, 0)
+np.polyfit(d1, d2.reshape(12, 1) + d1[:3], 2)
+np.polyfit(d1, abs(d1), 2, cov=True)
+np.polyfit(d1, d2.reshape(12, 1) + d1[:3], 1, cov='unscaled')
+np.polyfit(d1, abs(d1), 2, full=True)[0]
+int(np.polyfit(d1, abs(d1), 2, full=True)[2])
+np.polyfit(d1, abs(d1), 2, full=True)[3]
+np.polyfit(d1[:3], d1[3:6], 2, full=True)[1]
 np.polydiv([3.0, 5, 2], [2.0, 1])
 np.polydiv(f1[:2], d1[:4])
 np.polydiv([1, 0, 0, -1], [1, -1])

@@ -1,0 +1,90 @@
+"""NumPy's polynomials of least squares."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+import ocl_runtime.arrays as xp
+from ocl_ir.guards import integer
+from ocl_ir.source_line import calling_line
+from ocl_runtime.arrays import Array
+from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.numpy import linalg
+from ocl_runtime.numpy.grids import vander
+from ocl_runtime.numpy.operands import floats
+
+__all__ = ["polyfit"]
+
+
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
+) -> Any:
+    """The coefficients, highest power first, of the polynomial of degree `deg` through points (x, y), a column for each
+    of `y`, for which the sum of squares of w (y - p(x)) is least; with `full` also the residuals, the rank, the
+    singular values and `rcond`, with `cov` the covariances of the coefficients.
+
+        polyfit(x, y, 2)        # [a, b, c] of a x^2 + b x + c
+
+    The rank is waited for, to warn of points that do not settle the coefficients (`numpy.exceptions.RankWarning`).
+    Raises `ShapeError` for shapes that do not fit, `Error` for too few points for covariances.
+    """
+    points, values = floats(x, y)
+    order = _degree(deg) + 1
+    _check(points, values)
+    rcond = float(np.finfo(points.dtype).eps) * points.size if rcond is None else rcond
+    powers = vander(points, order)
+    if w is not None:
+        (weights,) = floats(w)
+        if weights.shape != values.shape[:1]:
+            raise ShapeError(
+                f"polyfit with weights of shape {weights.shape} for {values.shape[0]} points",
+                place=calling_line(),
+                remedy="give a weight for each point",
+            )
+        powers = powers * weights[:, None]
+        values = values * (weights[:, None] if values.ndim == 2 else weights)
+    scale = xp.sqrt(xp.sum(powers * powers, axis=0))
+    scaled = powers / scale
+    found = linalg.lstsq(scaled, values, rcond)
+    coefficients = (found.solution.T / scale).T
+    if full:
+        return coefficients, found.residuals, found.rank, found.singular_values, rcond
+    if int(found.rank) != order:
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+    if not cov:
+        return coefficients
+    return coefficients, _covariances(scaled, scale, found.residuals, values, unscaled=cov == "unscaled")
+
+
+def _covariances(scaled: Array, scale: Array, residuals: Array, values: Array, *, unscaled: bool) -> Array:
+    base = linalg.inv(scaled.T @ scaled) / (scale[:, None] * scale)
+    base = base[:, :, None] if values.ndim == 2 else base
+    if unscaled:
+        return base
+    count, order = scaled.shape
+    if count <= order:
+        raise Error(
+            f"polyfit's covariances of {order} coefficients from {count} points",
+            place=calling_line(),
+            remedy='give more points, or cov="unscaled"',
+        )
+    return base * (residuals / (count - order))
+
+
+def _degree(deg: object) -> int:
+    degree = int(integer(deg))
+    if degree < 0:
+        raise Error(f"polyfit of degree {degree}", place=calling_line(), remedy="give one of at least 0")
+    return degree
+
+
+def _check(points: Array, values: Array) -> None:
+    if points.ndim != 1 or not points.size or values.ndim not in (1, 2) or values.shape[0] != points.size:
+        raise ShapeError(
+            f"polyfit of points of shape {points.shape} and values of shape {values.shape}",
+            place=calling_line(),
+            remedy="give a line of points, and as many values or rows of values",
+        )
