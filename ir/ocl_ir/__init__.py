@@ -12,6 +12,7 @@ What all of them share:
     random_counts.py     Poisson and binomial numbers from words
     program_ops.py       operations that programs define
     op_rows.py           what is said of an operation
+    op_spellings.py      how operations of one kind are spelt
     ops.py               the table of operations
     op_types.py          the types of what they give
     sizes.py             integers that a call binds, and formulas of them

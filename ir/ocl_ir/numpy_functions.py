@@ -157,3 +157,13 @@ def nearest(index: Any, length: Any) -> Any:
     """The place that an index points to, from the end where it is negative, or the nearest one below a length."""
     last = length - length.dtype.type(1)
     return np.maximum(np.minimum(np.where(index < 0, index + length, index), last), index.dtype.type(0))
+
+
+def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that warns of no value."""
+
+    def reference(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return reference

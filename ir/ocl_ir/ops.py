@@ -25,6 +25,7 @@ import numpy as np
 from ocl_ir import complex_functions, random_counts, random_functions
 from ocl_ir import numpy_functions as functions
 from ocl_ir.op_rows import Op
+from ocl_ir.op_spellings import MINIMUM, bitwise, call, complex_call, wrapping
 
 
 def _float(bounds: float, f16: float = 2.0) -> dict[str, float]:
@@ -35,61 +36,17 @@ def _normwise(bound: float) -> dict[str, float]:
     return {"c64": bound, "c128": bound}
 
 
-def _call(name: str) -> dict[str, str]:
-    return {"any": f"{name}({{0}})"}
-
-
-def _call2(name: str) -> dict[str, str]:
-    return {"any": f"{name}({{0}}, {{1}})"}
-
-
-def _complex_call(name: str, arity: int = 1) -> dict[str, str]:
-    """The spelling of a function of templates/helpers/complex.cl.mako and its family."""
-    return {"complex": f"complex_{name}_{{T}}({', '.join(f'{{{number}}}' for number in range(arity))})"}
-
-
-def _wrapping(sign: str) -> dict[str, str]:
-    return {
-        "int/vector": f"as_{{T}}(as_{{U}}({{0}}) {sign} as_{{U}}({{1}}))",
-        "narrow": f"({{T}})({{0}} {sign} {{1}})" if sign != "*" else "({T})((uint){0} * (uint){1})",
-        "int": f"({{T}})(({{U}}){{0}} {sign} ({{U}}){{1}})",
-        "any": f"{{0}} {sign} {{1}}",
-    }
-
-
-def _bits(sign: str, logical: str) -> dict[str, str]:
-    return {
-        "narrow": f"({{T}})({{0}} {sign} {{1}})",
-        "vector": f"{{0}} {sign} {{1}}",
-        "bool": f"{{0}} {logical} {{1}}",
-        "any": f"{{0}} {sign} {{1}}",
-    }
-
-
-def _quietly(function: Callable[..., Any]) -> Callable[..., Any]:
-    def reference(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return function(*args)
-
-    return reference
-
-
 EXACT = {"f16": 0.0, "f32": 0.0, "f64": 0.0, "c64": 0.0, "c128": 0.0}
-_MIN = {
-    "float/vector": "select({1}, {0}, ({0} < {1}) | isnan({0}))",
-    "float": "{0} < {1} || isnan({0}) ? {0} : {1}",
-    "any": "min({0}, {1})",
-}
 
 
 def _row(name: str, types: str, spelling: Mapping[str, str], reference: Callable[..., Any], **more: Any) -> Op:
     operands, result = types.split("->")
-    return Op(name, operands, result, spelling, _quietly(reference), **more)
+    return Op(name, operands, result, spelling, functions.quietly(reference), **more)
 
 
 def _unary_float(names: str, bound: float, reference: Callable[..., Any] | None = None, f16: float = 2.0) -> list[Op]:
     return [
-        _row(name, "F->F", _call(name), reference or getattr(np, _NUMPY_NAME.get(name, name)), ulp=_float(bound, f16))
+        _row(name, "F->F", call(name), reference or getattr(np, _NUMPY_NAME.get(name, name)), ulp=_float(bound, f16))
         for name in names.split()
     ]
 
@@ -100,7 +57,7 @@ def _unary_inexact(names: str, bound: float, complex_bound: float) -> list[Op]:
         _row(
             name,
             "G->G",
-            _call(name) | _complex_call(name),
+            call(name) | complex_call(name),
             _OF_BOTH.get(name) or getattr(np, _NUMPY_NAME.get(name, name)),
             ulp=_float(bound) | _normwise(complex_bound),
         )
@@ -118,12 +75,12 @@ _NUMPY_NAME = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh"
 
 _ROWS = [
     # arithmetic
-    _row("add", "ZZ->Z", _wrapping("+"), np.add, ulp=EXACT, commutative=True),
-    _row("sub", "ZZ->Z", _wrapping("-"), np.subtract, ulp=EXACT),
+    _row("add", "ZZ->Z", wrapping("+"), np.add, ulp=EXACT, commutative=True),
+    _row("sub", "ZZ->Z", wrapping("-"), np.subtract, ulp=EXACT),
     _row(
         "mul",
         "ZZ->Z",
-        _wrapping("*") | _complex_call("mul", 2),
+        wrapping("*") | complex_call("mul", 2),
         complex_functions.by_kind(np.multiply, complex_functions.multiply),
         ulp=EXACT,
         commutative=True,
@@ -131,7 +88,7 @@ _ROWS = [
     _row(
         "div",
         "GG->G",
-        {"any": "{0} / {1}"} | _complex_call("div", 2),
+        {"any": "{0} / {1}"} | complex_call("div", 2),
         complex_functions.by_kind(np.divide, complex_functions.divide),
         ulp={"f16": 1.0, "f32": 2.5, "f64": 0.0} | _normwise(12),
     ),
@@ -143,11 +100,11 @@ _ROWS = [
     _row("urem", "UU->U", {"narrow": "({T})({0} % {1})", "any": "{0} % {1}"}, functions.divide_checked(np.remainder)),
     _row("sdiv", "SS->S", {"narrow": "({T})({0} / {1})", "any": "{0} / {1}"}, functions.truncated_quotient),
     _row("srem", "SS->S", {"narrow": "({T})({0} % {1})", "any": "{0} % {1}"}, functions.divide_checked(np.fmod)),
-    _row("fmod", "FF->F", _call2("fmod"), np.fmod, ulp=EXACT),
+    _row("fmod", "FF->F", call("fmod", 2), np.fmod, ulp=EXACT),
     _row(
         "fma",
         "GGG->G",
-        {"any": "fma({0}, {1}, {2})"} | _complex_call("fma", 3),
+        {"any": "fma({0}, {1}, {2})"} | complex_call("fma", 3),
         complex_functions.by_kind(functions.fma, complex_functions.fma),
         ulp=_float(1, 1) | _normwise(2),
     ),
@@ -174,30 +131,30 @@ _ROWS = [
             "vector": "as_{T}(({0} < ({T})(0)) - ({0} > ({T})(0)))",
             "any": "({T})(({0} > 0) - ({0} < 0))",
         }
-        | _complex_call("sign"),
+        | complex_call("sign"),
         complex_functions.by_kind(np.sign, complex_functions.sign),
         ulp=EXACT | _normwise(8),
     ),
-    _row("minimum", "NN->N", _MIN, functions.minimum, ulp=EXACT),  # not commutative: of 0.0 and -0.0, the second
+    _row("minimum", "NN->N", MINIMUM, functions.minimum, ulp=EXACT),  # not commutative: of 0.0 and -0.0, the second
     _row(
         "maximum",
         "NN->N",
-        {key: text.replace("<", ">").replace("min(", "max(") for key, text in _MIN.items()},
+        {key: text.replace("<", ">").replace("min(", "max(") for key, text in MINIMUM.items()},
         functions.maximum,
         ulp=EXACT,
     ),
-    _row("pow", "GG->G", _call2("pow") | _complex_call("pow", 2), np.power, ulp=_float(16, 4) | _normwise(64)),
+    _row("pow", "GG->G", call("pow", 2) | complex_call("pow", 2), np.power, ulp=_float(16, 4) | _normwise(64)),
     _row("ipow", "II->I", {"any": "integer_power_{T}({0}, {1})"}, functions.power, helper="integer_power"),
-    _row("hypot", "FF->F", _call2("hypot"), np.hypot, ulp=_float(4)),
-    _row("atan2", "FF->F", _call2("atan2"), np.arctan2, ulp=_float(6)),
-    _row("copysign", "FF->F", _call2("copysign"), np.copysign, ulp=EXACT),
-    _row("nextafter", "FF->F", _call2("nextafter"), functions.nextafter, ulp=EXACT),
+    _row("hypot", "FF->F", call("hypot", 2), np.hypot, ulp=_float(4)),
+    _row("atan2", "FF->F", call("atan2", 2), np.arctan2, ulp=_float(6)),
+    _row("copysign", "FF->F", call("copysign", 2), np.copysign, ulp=EXACT),
+    _row("nextafter", "FF->F", call("nextafter", 2), functions.nextafter, ulp=EXACT),
     # rounding to integers
     *(
-        _row(name, "F->F", _call(c), getattr(np, name), ulp=EXACT)
+        _row(name, "F->F", call(c), getattr(np, name), ulp=EXACT)
         for name, c in (("floor", "floor"), ("ceil", "ceil"), ("trunc", "trunc"))
     ),
-    _row("rint", "G->G", _call("rint"), np.rint, ulp=EXACT),
+    _row("rint", "G->G", call("rint"), np.rint, ulp=EXACT),
     # exponentials, logarithms, roots
     *_unary_inexact("exp expm1 log log2 log10", 3, 8),
     *_unary_float("exp2", 3),
@@ -206,11 +163,11 @@ _ROWS = [
     _row(
         "sqrt",
         "G->G",
-        _call("sqrt") | _complex_call("sqrt"),
+        call("sqrt") | complex_call("sqrt"),
         np.sqrt,
         ulp={"f16": 1.0, "f32": 3.0, "f64": 0.0} | _normwise(8),
     ),
-    _row("rsqrt", "F->F", _call("rsqrt"), functions.rsqrt, ulp=_float(2, 1)),
+    _row("rsqrt", "F->F", call("rsqrt"), functions.rsqrt, ulp=_float(2, 1)),
     # trigonometric and hyperbolic
     *_unary_inexact("sin cos asin acos asinh acosh sinh cosh", 4, 16),
     *_unary_inexact("tan atan atanh tanh", 5, 16),
@@ -227,8 +184,8 @@ _ROWS = [
     ),
     _row("real", "C->real", {"complex/vector": "{0}.even", "complex": "{0}.x"}, np.real, ulp=EXACT),
     _row("imag", "C->real", {"complex/vector": "{0}.odd", "complex": "{0}.y"}, np.imag, ulp=EXACT),
-    _row("conj", "C->C", _complex_call("conj"), np.conj, ulp=EXACT),
-    _row("magnitude", "C->real", _complex_call("magnitude"), np.abs, ulp=_normwise(4)),
+    _row("conj", "C->C", complex_call("conj"), np.conj, ulp=EXACT),
+    _row("magnitude", "C->real", complex_call("magnitude"), np.abs, ulp=_normwise(4)),
     # comparisons
     _row(
         "eq",
@@ -248,14 +205,14 @@ _ROWS = [
     _row("le", "NN->bool", {"any": "{0} <= {1}"}, np.less_equal),
     _row("gt", "NN->bool", {"any": "{0} > {1}"}, np.greater),
     _row("ge", "NN->bool", {"any": "{0} >= {1}"}, np.greater_equal),
-    _row("isnan", "F->bool", _call("isnan"), np.isnan),
-    _row("isinf", "F->bool", _call("isinf"), np.isinf),
-    _row("isfinite", "F->bool", _call("isfinite"), np.isfinite),
-    _row("signbit", "F->bool", _call("signbit"), np.signbit),
+    _row("isnan", "F->bool", call("isnan"), np.isnan),
+    _row("isinf", "F->bool", call("isinf"), np.isinf),
+    _row("isfinite", "F->bool", call("isfinite"), np.isfinite),
+    _row("signbit", "F->bool", call("signbit"), np.signbit),
     # bits and logic
-    _row("and", "LL->L", _bits("&", "&&"), np.bitwise_and, commutative=True),
-    _row("or", "LL->L", _bits("|", "||"), np.bitwise_or, commutative=True),
-    _row("xor", "LL->L", _bits("^", "!="), np.bitwise_xor, commutative=True),
+    _row("and", "LL->L", bitwise("&", "&&"), np.bitwise_and, commutative=True),
+    _row("or", "LL->L", bitwise("|", "||"), np.bitwise_or, commutative=True),
+    _row("xor", "LL->L", bitwise("^", "!="), np.bitwise_xor, commutative=True),
     _row("not", "L->L", {"narrow": "({T})(~{0})", "vector": "~{0}", "bool": "!{0}", "any": "~{0}"}, np.invert),
     _row(
         "shl",
@@ -288,8 +245,8 @@ _ROWS = [
         np.right_shift,
         constant_shift={"narrow": "({T})({0} >> {1})", "any": "{0} >> {1}"},
     ),
-    _row("popcount", "I->I", _call("popcount"), functions.popcount),
-    _row("clz", "I->I", _call("clz"), functions.clz),
+    _row("popcount", "I->I", call("popcount"), functions.popcount),
+    _row("clz", "I->I", call("clz"), functions.clz),
     # keys: the bits of a float in the order of floats, and two numbers of half the width as one
     _row(
         "float_order",
@@ -311,7 +268,7 @@ _ROWS = [
         },
         functions.join_halves,
     ),
-    _row("mul_high", "UU->U", _call2("mul_hi"), functions.mul_high, commutative=True),
+    _row("mul_high", "UU->U", call("mul_hi", 2), functions.mul_high, commutative=True),
     # random numbers: a word of a stream, the bits of the normal number that a word stands for, those of a
     # candidate for a gamma number, and of float64 those of Poisson and binomial numbers
     _row(
