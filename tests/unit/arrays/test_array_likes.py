@@ -263,7 +263,7 @@ def test_the_first_keyword_may_be_given_by_position() -> None:
         (xp.concat([x, x], 1), np.concatenate([HOST, HOST], 1)), (xp.stack([x, x], 1), np.stack([HOST, HOST], 1)),
         (xp.repeat(x, 2, 1), np.repeat(HOST, 2, 1)), (xp.take(x, [0], 1), HOST[:, :1]),
         (xp.cumulative_sum(x, 0), HOST.cumsum(0)), (xp.tril(x, 1), np.tril(HOST, 1)),
-        (xp.diff(x, 0), np.diff(HOST, axis=0)), (xp.zeros(2, "i4"), np.zeros(2, "i4")),
+        (xp.diff(x, 2, axis=0), np.diff(HOST, 2, axis=0)), (xp.zeros(2, "i4"), np.zeros(2, "i4")),
         (xp.asarray([1], "u1"), np.array([1], "u1")), (xp.full(2, 1, "i2"), np.full(2, 1, "i2")),
         (xp.eye(2, 3, 1), np.eye(2, 3, 1, "f4")), (xp.arange(0, 4, 2, "i4"), np.arange(0, 4, 2, "i4")),
         (xp.linspace(0, 1, 3, "f4"), np.linspace(0, 1, 3, dtype="f4")), (xp.vecdot(x, x, 0), (HOST * HOST).sum(0)),
