@@ -42,8 +42,7 @@ from ocl_runtime.plan.cache.template import First, Sized, Template
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.host.prepare import HostTarget, Outcome, described
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.launch import Address
-from ocl_runtime.plan.launch import Argument as PlannedArgument
+from ocl_runtime.plan.launch import with_addresses
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
 from ocl_runtime.plan.tracing import question, tracer
@@ -217,8 +216,8 @@ class DeviceExecutor:
         """A PyOpenCL array over elements of a storage; see `execute.sharing.sharing`."""
         _not_captured()
         self.engine.check_process()
-        if storage is not None:
-            argument(Address(storage))
+        if storage is not None and not isinstance(storage, Storage):
+            raise without_memory()
         return self.engine.sharing.lend(storage, dtype.numpy, layout, queue, where)
 
     def launch(
@@ -231,18 +230,17 @@ class DeviceExecutor:
     ) -> None:
         """Runs a kernel over an index space on this thread's stream, without waiting for it.
 
-        A pointer's argument is a storage and an offset in elements, and optionally the `ocl_ir.layout.Layout` of the
-        elements of the storage that are touched. `where` is the Python line that asks, by default the caller's. Raises
-        `DTypeError`, `ShapeError`, `NumberRangeError` or `MixedDevicesError` for arguments that do not fit,
-        `LaunchError` where the driver refuses.
+        A pointer's argument is a storage and an offset in elements, or the `ocl_ir.layout.Layout` of the elements that
+        are touched, to the first of which the pointer is. `where` is the Python line that asks, by default the
+        caller's. Raises `DTypeError`, `ShapeError`, `NumberRangeError` or `MixedDevicesError` for arguments that do not
+        fit, `LaunchError` where the driver refuses.
         """
         trace = tracer.get()
         if trace is None:
             self.engine.launch(kernel, args, global_size, group_size, where)
             return
         arguments = self.engine.executable(kernel).checked(args)
-        written = [Address(*arg) if isinstance(arg, tuple) else arg for arg in arguments]
-        trace.launch(kernel, written, global_size, group_size)
+        trace.launch(kernel, with_addresses(kernel, arguments), global_size, group_size)
 
     def announce(self, roots: Sequence[Node]) -> None:
         """Tells who looks on what this thread's next kernels are for."""
@@ -327,18 +325,6 @@ def _not_captured() -> None:
             place=calling_line(),
             remedy="exchange it outside of the captured function, and pass arrays",
         )
-
-
-def argument(planned: PlannedArgument) -> Argument:
-    """A plan's argument as the engine takes it. Raises `Error` for memory that only a captured program has."""
-    if not isinstance(planned, Address):
-        number: Argument = plain(planned)
-        return number
-    if not isinstance(planned.storage, Storage):
-        raise without_memory()
-    if planned.touched is None:
-        return planned.storage, planned.offset
-    return planned.storage, planned.offset, planned.touched
 
 
 def _target(device: Device, streams: int) -> Target:

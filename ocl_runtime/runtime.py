@@ -92,8 +92,8 @@ class Runtime:
     ) -> None:
         """Runs a kernel over an index space on this thread's stream, without waiting for it.
 
-        A pointer's argument is a storage and an offset in elements, and optionally the `ocl_ir.layout.Layout` of the
-        elements of the storage that are touched. Raises `DTypeError`, `ShapeError`, `NumberRangeError` or
+        A pointer's argument is a storage and an offset in elements, or the `ocl_ir.layout.Layout` of the elements that
+        are touched, to the first of which the pointer is. Raises `DTypeError`, `ShapeError`, `NumberRangeError` or
         `MixedDevicesError` for arguments that do not fit, `LaunchError` where the driver refuses.
         """
         self.executor.launch(kernel, args, global_size, group_size)

@@ -134,6 +134,13 @@ class Layout:
         return ends
 
     @property
+    def ascending(self) -> Layout:
+        """The same elements from the lowest one on, by strides that are not negative."""
+        if all(stride >= 0 for stride in self.strides):
+            return self
+        return Layout(self.shape, tuple(map(abs, self.strides)), self.range()[0])
+
+    @property
     def span(self) -> int:
         """How many elements `range` goes over, wherever it begins."""
         span = self._span

@@ -28,9 +28,9 @@ from ocl_runtime.execute.driver import Driver, Error, KernelHandle, MemoryUse, S
 from ocl_runtime.execute.memory.storage import Memory, Storage
 from ocl_runtime.execute.streams.hazards import Touch
 
-Argument: TypeAlias = "tuple[Storage, int] | tuple[Storage, int, Layout] | np.generic | int | float | bool"
-"""For a pointer parameter, a storage and an offset in elements, and where they are known the elements of the storage
-that the kernel touches; a number for a scalar one."""
+Argument: TypeAlias = "tuple[Storage, int | Layout] | np.generic | int | float | bool"
+"""For a pointer parameter, a storage and an offset in elements, or where they are known the elements of the storage
+that the kernel touches, the first of which the pointer is to; a number for a scalar one."""
 
 MOST_ITEMS = 2**63
 
@@ -292,9 +292,10 @@ class Executable:
         self, name: str, type_: Pointer, value: Argument, promised: int | None, mode: int
     ) -> tuple[Storage, int, Touch]:
         """The storage, the offset in bytes of its buffer, and the access."""
-        if not isinstance(value, tuple) or not 2 <= len(value) <= 3 or not isinstance(value[0], Storage):
+        if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[0], Storage):
             raise self._unfit(f"got {reprlib.repr(value)} for {name!r}, which takes a storage and an offset")
-        storage, offset = value[:2]
+        storage, start = value
+        offset = start.offset if isinstance(start, Layout) else start
         if storage.memory is not self.memory:
             raise MixedDevicesError(
                 f"{self.what} got memory of another runtime for {name!r}",
@@ -316,8 +317,8 @@ class Executable:
                 place=f"{offset} elements of {type_.dtype} are {offset * size} bytes",
                 remedy="use an aligned offset, or a kernel that promises less",
             )
-        if len(value) == 3:
-            touch = storage.touch_layout(mode, value[2], size)
+        if isinstance(start, Layout):
+            touch = storage.touch_layout(mode, start, size)
         elif promised is not None:
             touch = storage.touch(mode, offset * size, (offset + promised) * size)
         else:

@@ -64,7 +64,7 @@ def _moved(launch: Launch) -> tuple[int, int]:
     """Bytes that a launch reads and writes, each element once."""
     read = written = 0
     for param, arg, mode in zip(launch.kernel.params, launch.args, modes(launch.kernel), strict=True):
-        if isinstance(arg, Address) and arg.touched is not None:
+        if isinstance(arg, Address):
             nbytes = _elements(arg) * element(param.value.type).size
             read += nbytes * bool(mode & READ)
             written += nbytes * bool(mode & WRITE)
@@ -73,7 +73,6 @@ def _moved(launch: Launch) -> tuple[int, int]:
 
 def _elements(arg: Address) -> int:
     """Different elements that are touched, or as many as they can be."""
-    assert arg.touched is not None
     count = 1
     for length, stride in zip(arg.touched.shape, arg.touched.strides, strict=True):
         count *= length if stride else 1
@@ -84,7 +83,7 @@ def _least(plan: AnyPlan, inputs: set[int]) -> int:
     read: dict[tuple[int, Layout], int] = {}
     for launch in plan.launches:
         for param, arg, mode in zip(launch.kernel.params, launch.args, modes(launch.kernel), strict=True):
-            if isinstance(arg, Address) and arg.touched is not None and mode & READ and id(arg.storage) in inputs:
+            if isinstance(arg, Address) and mode & READ and id(arg.storage) in inputs:
                 read[id(arg.storage), arg.touched] = _elements(arg) * element(param.value.type).size
     results = {result: result.size * result.dtype.size for result in plan.results}
     return sum(read.values()) + sum(results.values())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -13,21 +13,18 @@ from ocl_ir.guards import Backed, Given
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
-from ocl_ir.types import DType
+from ocl_ir.types import DType, element
 
 Sizes: TypeAlias = tuple[int, int, int]
 
 
 class Address(NamedTuple):
-    """The argument of a pointer parameter: a place in a storage, `offset` in elements of the parameter's dtype.
-
-    `touched` are the elements of the storage that the kernel reads or writes there, where they are known; `most` of
-    them at most, where which ones depends on values.
+    """The argument of a pointer parameter: the elements of a storage that the kernel may read or write, of the
+    parameter's dtype; the pointer is to the first one. `most` of them at most, where which ones depends on values.
     """
 
     storage: Storage
-    offset: int = 0
-    touched: Layout | None = None
+    touched: Layout
     most: int | None = None
 
 
@@ -39,6 +36,19 @@ class Later(NamedTuple):
 
 
 Argument: TypeAlias = Address | np.generic | Backed | Later
+
+
+def with_addresses(kernel: Kernel, args: Sequence[Any]) -> list[Any]:
+    """The arguments of a launch as a plan has them. A pointer at an offset may touch all elements from there on."""
+    planned = list(args)
+    for index, (param, arg) in enumerate(zip(kernel.params, args, strict=True)):
+        if isinstance(arg, tuple):
+            storage, touched = arg
+            if not isinstance(touched, Layout):
+                length = storage.nbytes // element(param.value.type).size - touched
+                touched = Layout((length,), (1,), touched)
+            planned[index] = Address(storage, touched)
+    return planned
 
 
 def passed(value: bool | int | float | Backed, dtype: DType) -> np.generic | Backed:

@@ -31,7 +31,7 @@ from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.donation import held_once, is_lent
 from ocl_runtime.plan.evaluate import Missing
 from ocl_runtime.plan.host.lower import Lowering, number_name
-from ocl_runtime.plan.launch import Address, Later
+from ocl_runtime.plan.launch import Later, with_addresses
 from ocl_runtime.plan.registry import Cell
 from ocl_runtime.programs.kernel_call import Call, Launch, arguments, ready
 from ocl_runtime.programs.own_memory import own
@@ -152,10 +152,10 @@ def _bound(
     args: list[Any] = [*arguments(launch, [x._node_at("") for x in arrays], executor)]
     if len(used) < len(cells):
         return None  # copies that share memory may be set apart by whoever writes
-    addresses = [Address(*arg) if isinstance(arg, tuple) else arg for arg in args]
+    planned = with_addresses(launch.kernel, args)
     for index in open_numbers:
-        addresses[index] = Later(Given(index), element(launch.kernel.params[index].value.type))
-    Lowering(builder).launch(launch.kernel, addresses, (launch.global_size, launch.group_size), value, where)
+        planned[index] = Later(Given(index), element(launch.kernel.params[index].value.type))
+    Lowering(builder).launch(launch.kernel, planned, (launch.global_size, launch.group_size), value, where)
     schedule = bind(builder.build(), {})
     return BoundLaunch(executor, used, Bound(schedule, handles_for(executor.engine, kernels_of(schedule))))
 

@@ -174,7 +174,7 @@ def arguments(launch: Launch, buffers: Sequence[object], executor: DeviceExecuto
         elif buffer.storage is None:
             args.append((executor.allocate(ALIGNED, "an empty array"), 0))
         elif is_exact:
-            args.append((buffer.storage, buffer.layout.offset, buffer.layout))
+            args.append((buffer.storage, buffer.layout))
         else:
             args.append((buffer.storage, buffer.layout.offset))
     return args

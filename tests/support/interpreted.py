@@ -138,7 +138,10 @@ class InterpretedRuntime:
             arguments: dict[str, Any] = {}
             for param, arg in zip(kernel.params, launch.args, strict=True):
                 if isinstance(arg, Address):
-                    arguments[param.value.hint] = (arg.storage.elements(param.value.type.dtype.numpy), arg.offset)
+                    arguments[param.value.hint] = (
+                        arg.storage.elements(param.value.type.dtype.numpy),
+                        arg.touched.offset,
+                    )
                 else:
                     arguments[param.value.hint] = arg
             run(kernel, arguments, launch.global_size, launch.group_size)

@@ -70,7 +70,7 @@ def _run(node: Node, memory: Mapping[int, NDArray[np.uint8]], numbers: Mapping[s
             for param, arg in zip(command.kernel.params, node.args, strict=True):
                 if isinstance(arg, BufferView):
                     whole = memory[arg.buffer].view(arg.dtype.numpy)
-                    args[param.value.hint] = (whole, arg.layout.range()[0])
+                    args[param.value.hint] = (whole, arg.layout.offset)
                 else:
                     args[param.value.hint] = numbers[arg.name] if isinstance(arg, Number) else arg
             groups = command.group_size or (1,) * len(node.sizes)

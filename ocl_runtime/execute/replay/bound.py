@@ -181,7 +181,7 @@ class Bound:
         numbers: list[tuple[int, str]] = []
         for arg in node.args:
             if isinstance(arg, BufferView):
-                first, itemsize = arg.layout.range()[0], arg.dtype.size
+                first, itemsize = arg.layout.offset, arg.dtype.size
                 offset = self.offsets.get(arg.buffer)
                 pointers.append((len(args), arg.buffer if offset is None else ARENA))
                 args += (None, (offset or 0) + first * itemsize)

@@ -97,9 +97,8 @@ class Evaluation:
         if start is None:
             slot = self.template.slots[view.buffer]
             storage = self.pieces[view.buffer] if slot is None else self.storages[slot]
-            return Address(storage, view.layout.range()[0], view.layout)
-        layout = replace(view.layout, offset=view.layout.offset + start // itemsize)
-        return Address(self.arena, layout.range()[0], layout)
+            return Address(storage, view.layout)
+        return Address(self.arena, replace(view.layout, offset=view.layout.offset + start // itemsize))
 
     @property
     def computed(self) -> dict[Node, Buffer]:

@@ -32,7 +32,7 @@ from ocl_runtime.plan.cache.slots import named
 from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.planning import Planning
 
-_FORMAT = 3
+_FORMAT = 4
 """Raise it when the meaning of a file changes."""
 _MOST_OF_A_FILE = 16
 _MOST_KERNELS = 4096

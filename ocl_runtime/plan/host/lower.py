@@ -20,7 +20,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.reals import given_of
 from ocl_ir.source_line import Where
-from ocl_ir.types import DType, Pointer, element
+from ocl_ir.types import DType, element
 from ocl_runtime.plan.launch import Address, Argument, Later
 
 
@@ -45,14 +45,8 @@ class Lowering:
         builder, written = self._builder, list[Written]()
         for param, arg, mode in zip(kernel.params, args, modes(kernel), strict=True):
             if type(arg) is Address:
-                pointer = param.value.type
-                assert isinstance(pointer, Pointer)
-                touched = arg.touched
-                if touched is None:
-                    length = arg.storage.nbytes // pointer.dtype.size - arg.offset
-                    touched = Layout((length,), (1,), arg.offset)
-                base = value(arg.storage, mode)
-                written.append(builder.view(base, self.layout(touched), dtype=pointer.dtype, where=where))
+                base, dtype = value(arg.storage, mode), element(param.value.type)
+                written.append(builder.view(base, self.layout(arg.touched), dtype=dtype, where=where))
             elif type(arg) is Later:
                 written.append(builder.number(number_name(arg.value, arg.dtype), arg.dtype))
             elif (number := given_of(arg)) is not None and (dtype := element(param.value.type)).kind == "float":

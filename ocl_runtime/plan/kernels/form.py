@@ -158,7 +158,7 @@ class Parameters:
         if wide and lane is not None:
             wide = aligned(layout, lane, lanes) if self.aligned is None else self.aligned
         unit = lanes if wide else 1
-        self.pointer(name, _pointer(dtype, unit), Address(storage, low, layout, most), length)
+        self.pointer(name, _pointer(dtype, unit), Address(storage, layout.ascending, most), length)
         first = None if layout.offset is low or layout.offset == low else layout.offset - low
         always = {axis for axis in range(layout.ndim) if axis != lane} if general else ()
         access = Access(name, dtype, "memory", wide=wide)
@@ -167,7 +167,7 @@ class Parameters:
     def window(self, name: str, dtype: DType, storage: Storage, layout: Layout, lanes: int) -> Access:
         """A pointer with strides that several leaves share, which are read `lanes` wide; `layout` is what they reach
         together, and its rows begin at multiples of the lanes."""
-        self.pointer(name, _pointer(dtype, lanes), Address(storage, layout.offset, layout))
+        self.pointer(name, _pointer(dtype, lanes), Address(storage, layout))
         return self._access(Access(name, dtype, "memory", wide=lanes > 1), layout, lanes, None)
 
     def iota(self, name: str, dtype: DType, layout: Layout, lane: int | None = None, lanes: int = 1) -> Access:

@@ -125,7 +125,7 @@ class Launches:
         forms = []
         for name, array in arrays.items():
             layout = array.layout
-            address = Address(array.storage, layout.offset, Layout(layout.shape, layout.strides, layout.offset))
+            address = Address(array.storage, Layout(layout.shape, layout.strides, layout.offset))
             parameters.pointer(name, Pointer(array.dtype, align=array.dtype.size), address)
             known = tuple(None if stride not in (0, 1) else int(stride) for stride in layout.strides)
             for axis, length in enumerate(layout.shape):

@@ -195,13 +195,13 @@ def _launch(
     between = Layout.contiguous((rows, way.parts))
     pointer = Pointer(scanning.accumulator, align=scanning.accumulator.size)
     if before is not None:
-        parameters.pointer("i", pointer, Address(before, 0, between))
+        parameters.pointer("i", pointer, Address(before, between))
     if words is not None:
         count = word_count(way.parts, way.team, scanning.accumulator)
-        parameters.pointer("words", Pointer(U64, align=U64.size), Address(words, 0, Layout.contiguous((count,))))
+        parameters.pointer("words", Pointer(U64, align=U64.size), Address(words, Layout.contiguous((count,))))
     if totals:
         access = None
-        parameters.pointer("y", pointer, Address(storage, 0, between))
+        parameters.pointer("y", pointer, Address(storage, between))
     else:
         access = parameters.memory("y", scanning.dtype, storage, result, len(kept), lanes, general=True)
     form = ScanForm(

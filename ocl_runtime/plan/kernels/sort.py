@@ -110,7 +110,7 @@ def _rows_launch(sorting: Sorting, storage: Storage, lowering: Lowering) -> Laun
         parameters.size("per", per)
     values = accesses(sorting.values, leaves, parameters, len(kept), 1, names=names)
     dtype = I64 if sorting.places else bits_of(sorting.of)
-    parameters.pointer("y", Pointer(dtype, align=dtype.size), Address(storage, 0, Layout.contiguous((rows * length,))))
+    parameters.pointer("y", Pointer(dtype, align=dtype.size), Address(storage, Layout.contiguous((rows * length,))))
     form = SortRowsForm(
         values=values,
         specs=tuple(parameters.specs),
@@ -225,15 +225,15 @@ def _pass_launch(
         parameters.size("per", way.each)
     parameters.number("shift", U32, number * DIGIT_BITS)
     values = accesses(sorting.values, leaves, parameters, len(kept), 1, names=names)
-    parameters.pointer("counts", Pointer(U32, align=U32.size), Address(counts, 0, counted))
+    parameters.pointer("counts", Pointer(U32, align=U32.size), Address(counts, counted))
     if read_places is not None and written is not None:
-        parameters.pointer("places", Pointer(U32, align=U32.size), Address(read_places, 0, everywhere))
+        parameters.pointer("places", Pointer(U32, align=U32.size), Address(read_places, everywhere))
     if written is not None and written.bits is not None:
         bits = bits_of(sorting.of)
-        parameters.pointer("y", Pointer(bits, align=bits.size), Address(written.bits, 0, everywhere))
+        parameters.pointer("y", Pointer(bits, align=bits.size), Address(written.bits, everywhere))
     if written is not None and written.places is not None:
         dtype = I64 if written.bits is None else U32
-        parameters.pointer("y1", Pointer(dtype, align=dtype.size), Address(written.places, 0, everywhere))
+        parameters.pointer("y1", Pointer(dtype, align=dtype.size), Address(written.places, everywhere))
     form = SortPassForm(
         values=values,
         specs=tuple(parameters.specs),

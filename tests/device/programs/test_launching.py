@@ -245,6 +245,23 @@ def test_a_captured_argument_is_written_in_place(runtime: Runtime) -> None:
     assert (y.numpy() == expected(5)).all()
 
 
+def test_a_pointer_is_to_the_first_element_of_a_view_that_goes_backwards(runtime: Runtime) -> None:
+    @ocl.kernel
+    def add(x: Any, y: Any) -> None:
+        i, j = ocl.language.global_id(0), ocl.language.global_id(1)
+        y[i, j] = y[i, j] + x[i, j]
+
+    def step(x: Any, y: Any) -> None:
+        add[3, 4](x[::-1, ::-2], y[:, ::-1])
+
+    x, expected = np.arange(24, dtype="f4").reshape(3, 8), np.zeros((3, 4), "f4")
+    left, right = ocl.asarray(x), ocl.zeros((3, 4), dtype="float32")
+    for call in [step] * 3 + [ocl.capture(step)] * 2:
+        call(left, right)
+        expected[:, ::-1] += x[::-1, ::-2]
+        np.testing.assert_array_equal(right.numpy(), expected)
+
+
 def test_copies_that_a_captured_launch_would_mix_up_are_set_apart(runtime: Runtime) -> None:
     step = ocl.capture(lambda x, y: axpy(x[1:], y[:-1]))
     for _ in range(3):

@@ -130,6 +130,14 @@ def test_the_span_is_that_of_the_range_wherever_it_begins() -> None:
     assert Layout((n,), (1,), start).range() == (40, 48)
 
 
+def test_ascending_strides_reach_the_same_elements() -> None:
+    for layout in (base(2, 3), Layout((3, 2), (-4, 1), 8), Layout((2, 3, 2), (6, -2, -1), 5), Layout((0,), (-1,), 3)):
+        ascending = layout.ascending
+        assert sorted(elements(ascending).flat) == sorted(elements(layout).flat)
+        assert min(ascending.strides) >= 0
+        assert ascending.offset == layout.range()[0]
+
+
 def test_overlap_is_exact() -> None:
     whole = base(4, 6)
     even, odd = (whole.index(parse_index((4, 6), np.s_[:, start::2])) for start in (0, 1))

@@ -85,7 +85,7 @@ def half_spectrum_launches(call: Call, allocate: Callable[[int], Storage], lower
     pointer = Pointer(operand.dtype, align=operand.dtype.size)
     for name, array in (("x", operand), ("y", call.result)):
         layout = Layout((array.size,), (1,), array.layout.offset)
-        parameters.pointer(name, pointer, Address(array.storage, layout.offset, layout))
+        parameters.pointer(name, pointer, Address(array.storage, layout))
     form = _Form(operand.dtype, half, algorithm.inverse, index)
     group = lowering.target.group_size
     size = (rounded_up(items, group), 1, 1)

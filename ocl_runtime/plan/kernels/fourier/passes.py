@@ -102,11 +102,11 @@ def transform_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     if not operand.dtype.is_complex:
         launches, operand = _even(operand, allocate, lowering)
         offset = operand.layout.offset // 2
-    read = Address(operand.storage, offset, Layout((numbers.size,), (1,), offset))
-    places = [read, *(Address(allocate(nbytes), 0, layout) for _ in range(min(2, len(passes) - 1)))]
+    read = Address(operand.storage, Layout((numbers.size,), (1,), offset))
+    places = [read, *(Address(allocate(nbytes), layout) for _ in range(min(2, len(passes) - 1)))]
     for number, pass_ in enumerate(passes):
         is_last = number == len(passes) - 1
-        written = Address(call.result.storage, 0, layout) if is_last else places[1 + number % 2]
+        written = Address(call.result.storage, layout) if is_last else places[1 + number % 2]
         scale = float(n) ** (-algorithm.power / 2) if is_last and algorithm.power else None
         launches.append(_launch(pass_, read, written, scale, dtype, algorithm.inverse, lowering))
         read = written

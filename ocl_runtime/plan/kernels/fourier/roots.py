@@ -42,7 +42,7 @@ def roots_launches(call: Call, allocate: Callable[[int], Storage], lowering: Low
     algorithm, count = call.algorithm, int(call.algorithm.count)
     parameters = Parameters(U64, count)
     parameters.size("count", count)
-    address = Address(call.result.storage, 0, Layout.contiguous((count,)))
+    address = Address(call.result.storage, Layout.contiguous((count,)))
     parameters.pointer("y", Pointer(algorithm.dtype, align=algorithm.dtype.size), address)
     form = _RootsForm(algorithm.dtype, int(algorithm.n), algorithm.squared)
     group = lowering.target.group_size
