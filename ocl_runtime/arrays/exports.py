@@ -128,14 +128,21 @@ class Exports(ArrayCore):
         values = self.numpy()
         return values.reshape(())[()] if shape else values[()]
 
+    def _real_item(self, as_what: str) -> Any:
+        if self._dtype.is_complex:
+            raise DTypeError(
+                f"{as_what} of an array of {self.dtype}", place=calling_line(), remedy="take a part: x.real, or abs(x)"
+            )
+        return self._item(as_what, RankError)
+
     def __bool__(self) -> bool:
         return bool(self._item("bool"))
 
     def __int__(self) -> int:
-        return int(self._item("int", RankError))
+        return int(self._real_item("int"))
 
     def __float__(self) -> float:
-        return float(self._item("float", RankError))
+        return float(self._real_item("float"))
 
     def __complex__(self) -> complex:
         return complex(self._item("complex", RankError))

@@ -12,7 +12,7 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.display import Display
 from ocl_runtime.arrays.operands import ArrayLike, is_operand
 from ocl_runtime.arrays.operators import Operators
-from ocl_runtime.errors import Error, IndexingError, ShapeError
+from ocl_runtime.errors import DTypeError, Error, IndexingError, ShapeError
 
 Axis: TypeAlias = int | tuple[int, ...] | None
 
@@ -133,13 +133,28 @@ class Methods(Operators, Display):
     @property
     def real(self) -> Self:
         """The real part: of real numbers the array itself. A new array, unlike NumPy's view: writing to it does not
-        change this one."""
+        change this one, `x.real = values` does."""
         return self._call("real") if self._dtype.is_complex else self
+
+    @real.setter
+    def real(self, values: ArrayLike) -> None:
+        self[...] = self.__array_namespace__().complex_of(values, self.imag) if self._dtype.is_complex else values
 
     @property
     def imag(self) -> Self:
-        """The imaginary part: of real numbers zeros."""
+        """The imaginary part: of real numbers zeros. A new array, as of `real`; `x.imag = values` writes to complex
+        ones."""
         return self._call("imag")
+
+    @imag.setter
+    def imag(self, values: ArrayLike) -> None:
+        if not self._dtype.is_complex:
+            raise DTypeError(
+                f"imaginary parts for an array of {self.dtype}",
+                place=calling_line(),
+                remedy="make it complex first: astype(x, complex64)",
+            )
+        self[...] = self.__array_namespace__().complex_of(self.real, values)
 
     def conj(self) -> Self:
         """The complex conjugate: of real numbers the array as a new one."""

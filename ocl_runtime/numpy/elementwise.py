@@ -76,6 +76,13 @@ def _logaddexp2(x1: Any, x2: Any) -> Array:
     return xp.where(xp.equal(x1, x2), xp.add(larger, 1), xp.add(larger, added))
 
 
+def _exp2(x: Array) -> Array:
+    """2 to the power of the elements."""
+    if x.dtype.kind != "c":
+        return xp.exp2(x)
+    return xp.exp(xp.complex_of(xp.multiply(xp.real(x), _LN2), xp.multiply(xp.imag(x), _LN2)))
+
+
 def _modf(x: Array) -> tuple[Array, Array]:
     """The fraction and the integer part, both with the sign of the operand."""
     whole = xp.trunc(x)
@@ -134,7 +141,7 @@ _COMPUTED: dict[str, Callable[..., Any]] = {
     "divmod": _divmod,
     "equal": xp.equal,
     "exp": xp.exp,
-    "exp2": xp.exp2,
+    "exp2": _exp2,
     "expm1": xp.expm1,
     "fabs": _fabs,
     "float_power": xp.pow,

@@ -100,5 +100,7 @@ def resolved(
         raise DTypeError(
             f"{ufunc.__name__} does not take {names}" + (f" as {dtype}" if dtype is not None else ""),
             place=calling_line(),
-            remedy="convert the operands first: x.astype(dtype), or compare, as in x != 0",
+            remedy="convert the operands first: x.astype(dtype), or compare, as in x != 0"
+            if "complex" not in names
+            else "take a part first: real(x), imag(x) or abs(x)",
         ) from None
