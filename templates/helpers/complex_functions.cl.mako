@@ -47,8 +47,11 @@ if (z.y == 0)
 const ${t.R} x = fabs(z.x), y = fabs(z.y);
     const ${t.R} most = fmax(x, y), least = fmin(x, y), size = hypot(x, y);
     const ${t.R} angle = atan2(z.y, z.x);
-    if (size > ${t.number("0.5")} && size < ${t.number("2.0")}) /* near 1, of which the logarithm is near 0 */
-        return (${t.T})(${t.number("0.5")} * log1p((most - 1) * (most + 1) + least * least), angle);
+    if (size > ${t.number("0.5")} && size < ${t.number("2.0")}) { /* near 1, of which the logarithm is near 0 */
+        const ${t.R} first = most * most, second = least * least;
+        const ${t.R} rest = fma(most, most, -first) + fma(least, least, -second);
+        return (${t.T})(${t.number("0.5")} * log1p(((first - 1) + second) + rest), angle);
+    }
     if (isinf(size) && isfinite(most))
         return (${t.T})(log(hypot(${t.number("0.5")} * x, ${t.number("0.5")} * y)) + ${t.number("0.6931471805599453")}, angle);
     return (${t.T})(log(size), angle);
@@ -74,8 +77,12 @@ return complex_log_${t.T}(z) * ${t.number("0.4342944819032518")};
 <%self:function t="${t}" name="log1p">\
 if (!(fabs(z.x) < ${t.number("0.5")} && fabs(z.y) < ${t.number("0.5")}))
         return complex_log_${t.T}((${t.T})(${t.number("1.0")} + z.x, z.y));
-    const ${t.R} square = z.x * (${t.number("2.0")} + z.x) + z.y * z.y;
-    return (${t.T})(${t.number("0.5")} * log1p(square), atan2(z.y, ${t.number("1.0")} + z.x));
+    /* The square of the magnitude, but for 1: terms that cancel are summed with what their roundings leave. */
+    const ${t.R} twice = z.x + z.x, first = z.y * z.y, second = z.x * z.x;
+    const ${t.R} partial = twice + first, added = partial - twice, total = partial + second, again = total - partial;
+    const ${t.R} rest = fma(z.y, z.y, -first) + fma(z.x, z.x, -second)
+        + ((twice - (partial - added)) + (first - added)) + ((partial - (total - again)) + (second - again));
+    return (${t.T})(${t.number("0.5")} * log1p(total + rest), atan2(z.y, ${t.number("1.0")} + z.x));
 </%self:function>\
 </%def>
 ##

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -253,3 +255,20 @@ def test_small_powers_of_infinities(runtime: Runtime) -> None:
         np.testing.assert_array_equal((z ** ocl.ones(4)).numpy(), host)
         np.testing.assert_allclose((z**7)[2:].numpy(), host[2:] ** 7, rtol=1e-6)
         np.testing.assert_allclose((z**-6)[2:].numpy(), host[2:] ** -6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_logarithms_near_zero_keep_the_digits_of_the_real_part(runtime: Runtime, dtype: str) -> None:
+    """Of numbers near the unit circle, whose squares all but cancel what is taken away."""
+    if not has(runtime, dtype):
+        pytest.skip("no float64")
+    circle = np.exp(2j * np.pi * RANDOM.random(1000)) * (1 + RANDOM.normal(size=1000) * 10.0 ** -RANDOM.integers(0, 8))
+    near = np.concatenate([circle, np.exp(1j * RANDOM.uniform(-0.5, 0.5, 1000))]).astype(dtype)
+    less = (near - 1)[(np.abs(near - 1) < 0.7)].astype(dtype)
+    with ocl.use(runtime):
+        for function, z, around in ((ocl.log, near, 0), (ocl.log1p, less, 1)):
+            real = function(ocl.asarray(z)).numpy().real
+            squares = [(around + Fraction(float(n.real))) ** 2 + Fraction(float(n.imag)) ** 2 - 1 for n in z]
+            exact = np.array([0.5 * math.log1p(float(square)) for square in squares])
+            assert np.abs(exact).min() < np.finfo(dtype).eps * 1e3
+            np.testing.assert_allclose(real, exact, rtol=8 * np.finfo(dtype).eps, atol=np.finfo(dtype).eps ** 2)
