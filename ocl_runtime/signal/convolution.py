@@ -14,6 +14,7 @@ from ocl_runtime import fft
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import arrays_of
 from ocl_runtime.arrays.axes import axes_of
+from ocl_runtime.arrays.functions.manipulation import windows
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.fft.lengths import smooth_length
@@ -105,17 +106,30 @@ def _by_transforms(what: str, x: Array, kernel: Array, mode: Mode, axes: tuple[i
 
 
 def _added_up(x: Array, kernel: Array) -> Array:
-    """All sums, term by term of the smaller array."""
+    """All sums: term by term of the smaller array if it is short, else each as a reduction."""
     if x.size < kernel.size:
         x, kernel = kernel, x
     around = [(length - 1, length - 1) for length in kernel.shape]
     wide = xp.pad(x, around)
     shape = [n + m - 1 for n, m in zip(x.shape, kernel.shape, strict=True)]
+    if kernel.size > _SHORT:
+        return _reduced(wide, xp.flip(kernel), shape)
     total = xp.zeros(shape, dtype=x.dtype, device=x.device)
     for index in product(*map(range, map(int, kernel.shape))):
         moved = [slice(m - 1 - i, m - 1 - i + n) for i, m, n in zip(index, kernel.shape, shape, strict=True)]
         total = total + wide[tuple(moved)] * kernel[tuple(slice(i, i + 1) for i in index)]
     return total
+
+
+def _reduced(wide: Array, kernel: Array, shape: Sequence[int]) -> Array:
+    """The sums of products with the parts of an array that the kernel lies over, of which there are as many as `shape`
+    says."""
+    rank, parts = wide.ndim, wide
+    for length in shape:  # takes the first axis away, and puts (kernel, result) behind the others
+        parts = windows(xp.moveaxis(parts, 0, -1), length)
+    parts = xp.permute_dims(parts, (*range(0, 2 * rank, 2), *range(1, 2 * rank, 2)))
+    terms = parts * kernel[(...,) + (None,) * rank]
+    return xp.sum(terms, axis=tuple(range(rank)), dtype=wide.dtype)
 
 
 def _cut(

@@ -81,6 +81,16 @@ def test_a_short_kernel_is_a_sum_and_a_long_one_is_not(runtime: Runtime) -> None
         assert few < counted["launch", "launches"] < 40
 
 
+def test_a_long_kernel_of_integers_is_one_reduction(runtime: Runtime) -> None:
+    host, long = numbers((40, 50), "i1"), numbers((9, 11), "i1")
+    with ocl.use(runtime):
+        x, kernel = ocl.asarray(host).compute(), ocl.asarray(long).compute()
+        with counting(runtime) as counted:
+            found = ocl.signal.convolve(x, kernel).compute()
+        assert counted["launch", "launches"] <= 8  # the padded array, in parts, and the sums
+        np.testing.assert_array_equal(found.numpy(), convolved(host, long, "full"))
+
+
 def test_mistakes(runtime: Runtime) -> None:
     with ocl.use(runtime):
         for wrong, error in (
