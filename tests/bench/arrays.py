@@ -26,8 +26,8 @@ from ocl_runtime.commands.bench.data import Data
 from ocl_runtime.commands.bench.measure import Session
 from ocl_runtime.commands.bench.opencl import OpenCL
 from ocl_runtime.commands.bench.peers.ours import Ours
-from ocl_runtime.executor import argument
 from ocl_runtime.plan.structure import Structure
+from tests.support.planned import arguments
 
 LEAST_SHARES = {"a*b+sin": 0.97, "black-scholes-short": 0.85, "stencil-9": 0.85}
 """Cases of ocl-bench that memory limits, and their targets as shares of a copy."""
@@ -81,7 +81,7 @@ def _plan(runtime: ocl.Runtime, name: str, make: Callable[[], list[Any]], times:
     plan = runtime.executor.plans.plan(structure, runtime.executor)
     raw = []
     for launch in plan.launches:
-        args = [argument(arg) for arg in launch.args]
+        args = arguments(launch)
         made = runtime.executor.engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
         raw.append((made.executable.handle(), made.args, made.sizes))
     queue = runtime.executor.engine.streams.current().queue

@@ -9,8 +9,8 @@ import numpy as np
 import pyopencl as cl
 
 import ocl_runtime as ocl
-from ocl_runtime.executor import argument
 from ocl_runtime.plan.planner import plan
+from tests.support.planned import arguments
 
 
 def on_the_devices_clock(runtime: ocl.Runtime, enqueue: Callable[[cl.CommandQueue], list[cl.Event]]) -> float:
@@ -32,7 +32,7 @@ def device_seconds(runtime: ocl.Runtime, expression: ocl.Array) -> float:
     def launch_all(queue: cl.CommandQueue) -> list[cl.Event]:
         events = []
         for launch in planned.launches:
-            args = [argument(arg) for arg in launch.args]
+            args = arguments(launch)
             made = engine.prepare(launch.kernel, args, launch.global_size, launch.group_size)
             events.append(engine.driver.launch(queue, made.executable.handle(), made.args, made.sizes, None, ()))
         return events

@@ -58,6 +58,7 @@ def environment(device: Device, cache_folder: Path) -> dict[str, str | None]:
     return {"OCL_RUNTIME_DEVICE": device.key, "OCL_RUNTIME_CACHE": str(cache_folder)}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_process_ends_cleanly_while_things_run(
     environment: dict[str, str | None], tmp_path: Path, ending: str

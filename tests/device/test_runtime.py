@@ -313,6 +313,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_processes_end_cleanly(device: Device, cache_folder: Path, tmp_path: Path, ending: str) -> None:
     code = f"import numpy as np\nimport ocl_runtime as ocl\nx = ocl.asarray(np.ones(2**20, 'f4'))\n{ENDINGS[ending]}\n"

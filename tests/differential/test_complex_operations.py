@@ -142,6 +142,7 @@ def special_like(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
     return kinds[0] & kinds[1]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("dtype", "count"), CASES, ids=str)
 def test_every_operation_on_the_device(dtype: DType, count: int, engine: Engine) -> None:
     made = kernel(dtype, count)

@@ -61,6 +61,7 @@ def test_against_numpy(runtime: InterpretedRuntime, made: tuple[np.ndarray, int,
             assert np.linalg.norm(found.numpy() - exact) <= eps * max(np.linalg.norm(exact), 1e-30)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [2**11, 3000, 2**12])
 def test_long_lines(runtime: InterpretedRuntime, n: int) -> None:
     """Several passes, with few points in a group."""

@@ -24,13 +24,13 @@ from ocl_ir.passes import PIPELINE
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.executor import argument
 from ocl_runtime.plan.fusion.merge import RULES, Rule
 from ocl_runtime.plan.launch import Plan
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import FLOATS, INTEGERS
 from tests.support.depth import with_builds
+from tests.support.planned import arguments
 from tests.support.rehearsal import rehearsal
 
 SHAPES = [
@@ -195,7 +195,7 @@ def values(planned: Plan) -> list[np.ndarray]:
     """What a plan computes."""
     runtime = ocl.current()
     for launch in planned.launches:
-        args = [argument(arg) for arg in launch.args]
+        args = arguments(launch)
         runtime.executor.launch(launch.kernel, args, launch.global_size, launch.group_size)
     return [host(runtime, result) for result in planned.results]
 
@@ -308,6 +308,7 @@ PROGRAMS: tuple[list[Step], ...] = (
 )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("left_out", [name for name, _ in PIPELINE])
 def test_no_pass_changes_a_bit(left_out: str, device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [run(steps, hosts("f4", (130, 5)), lambda _: False) for steps in PROGRAMS]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
@@ -67,6 +67,7 @@ def test_points_in_boxes(sample: tuple[list[np.ndarray], dict[str, Any]], in_row
             same(line, edge)
 
 
+@settings(max_examples=max(1, settings.default.max_examples // 3))
 @given(
     st.sampled_from(_RULES),
     st.integers(0, 60),

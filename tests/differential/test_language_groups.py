@@ -110,6 +110,7 @@ def exchanged(x, y, places):
     places[5, i] = int(subgroup.shuffle_up(v > 0, 1))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize(
     ("dtype", "group"),

@@ -1,4 +1,4 @@
-"""How many random programs are drawn in `make test`, where there are more in `make nightly`."""
+"""How deep tests go: in `make nightly` all cases of a test and many more random programs than in `make test`."""
 
 from __future__ import annotations
 

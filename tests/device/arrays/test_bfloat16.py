@@ -342,6 +342,7 @@ def functions(shared: Runtime) -> None:
             getattr(ocl, name)(*map(ocl.asarray, hosts)).compute()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", OF_FLOATS)
 @pytest.mark.usefixtures("functions")
 def test_a_function_is_that_of_float32_rounded(name: str) -> None:
@@ -415,6 +416,7 @@ def test_bits_of_integers_are_asked_of_integers() -> None:
 # ---------------------------------------------------------------------- reductions, scans, products
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("shape", "axis"),
     [*(((3, 40, 7), axis) for axis in (None, 1, (0, 2), -1)), ((2, 3, 700), -1), ((0, 2, 3), 0), ((0, 2, 3), 1)],

@@ -59,6 +59,7 @@ ELEMENTWISE: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_elementwise(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):
@@ -70,6 +71,7 @@ def test_elementwise(runtime: Runtime, dtype: str) -> None:
                 close(ours(ocl.asarray(x), ocl.asarray(y)), numpys(x, y), dtype, 4)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_reductions_and_scans(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):
@@ -92,6 +94,7 @@ def test_reductions_and_scans(runtime: Runtime, dtype: str) -> None:
             close(ocl.cumulative_prod(x[..., :6], axis=-1), host[..., :6].cumprod(-1), dtype)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):
@@ -106,6 +109,7 @@ def test_products(runtime: Runtime, dtype: str) -> None:
             close(ocl.vecdot(a, a), np.sum(x.conj() * x, -1), dtype, 16)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_writes_and_sums_at_places(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):

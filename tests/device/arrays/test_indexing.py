@@ -25,6 +25,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", KINDS)
 def test_elements_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):
@@ -105,6 +106,7 @@ def test_a_captured_function_takes_other_shapes(runtime: Runtime) -> None:
             assert_same(found.numpy(), (host[wanted] * 2).sum(axis=1) + host[wanted[0], 0])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", KINDS)
 def test_writes_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):

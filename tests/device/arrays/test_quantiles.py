@@ -24,6 +24,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return made
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("shape", "axis"), [((100_003,), None), ((50, 200), 1), ((3000, 4), 0), ((20, 30, 40), (0, 2))]
 )

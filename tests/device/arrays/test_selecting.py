@@ -26,6 +26,7 @@ def places(host: np.ndarray, k: int) -> np.ndarray:
     return (host.size - 1 - np.argsort(host[::-1], kind="stable"))[::-1][:k]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("length", [100, selecting._LONG + 77])
 @pytest.mark.parametrize("dtype", KINDS)
 def test_all_dtypes(runtime: Runtime, dtype: str, length: int) -> None:

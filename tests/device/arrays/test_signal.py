@@ -42,6 +42,7 @@ def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return (host + 1j * RANDOM.standard_normal(shape)).astype(dtype) if dtype == "c8" else (8 * host).astype(dtype)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["f4", "c8", "i4"])
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 def test_every_mode_and_method(runtime: Runtime, dtype: str, mode: Any) -> None:

@@ -29,6 +29,7 @@ def values(dtype: str, *shape: int) -> np.ndarray:
     return host
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("length", [5, 300, 5000])
 @pytest.mark.parametrize("dtype", KINDS)
 def test_sorts_of_all_dtypes(runtime: Runtime, dtype: str, length: int) -> None:
@@ -43,6 +44,7 @@ def test_sorts_of_all_dtypes(runtime: Runtime, dtype: str, length: int) -> None:
         np.testing.assert_array_equal(ocl.sort(x, axis=0, descending=True).numpy(), np.sort(host, 0)[::-1])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("shape", [(1_000_003,), (3, 100_001), (20_000, 33), (70_000, 2), (300, 1000)])
 def test_many_elements(runtime: Runtime, shape: tuple[int, ...]) -> None:
     host = RANDOM.integers(-(2**31), 2**31, shape).astype("i4")

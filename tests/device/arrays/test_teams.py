@@ -23,6 +23,7 @@ def runtime(device: Device, engine: Engine, request: pytest.FixtureRequest) -> R
     return made
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", [(100_003,), (5, 4096), (3, 777), (300, 40)])
 def test_scans(runtime: Runtime, shape: tuple[int, ...]) -> None:
     host = RANDOM.integers(-9, 9, shape).astype("f4")
@@ -33,6 +34,7 @@ def test_scans(runtime: Runtime, shape: tuple[int, ...]) -> None:
         assert_same(ocl.cumulative_sum(x > 0, axis=-1).numpy(), np.cumsum(host > 0, -1, dtype="i8"))
 
 
+@pytest.mark.sample(2)
 def test_masks(runtime: Runtime) -> None:
     host = RANDOM.standard_normal(10_007).astype("f4")
     with ocl.use(runtime):
@@ -42,6 +44,7 @@ def test_masks(runtime: Runtime) -> None:
             assert_same(ocl.nonzero(x > limit)[0].numpy(), np.nonzero(host > limit)[0])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [5, 50_000])
 def test_counts_and_sums_at_places(runtime: Runtime, size: int) -> None:
     places, value = RANDOM.integers(0, size, 20_011), RANDOM.integers(-9, 9, 20_011).astype("f4")
@@ -60,6 +63,7 @@ def test_counts_and_sums_at_places(runtime: Runtime, size: int) -> None:
         assert_same(x.numpy(), expected)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("length", [777, 4096, 30_001])
 def test_sums_over_many_operands_are_those_of_computed_ones(runtime: Runtime, length: int) -> None:
     """Of these each accumulator is joined by itself, and of computed ones all of them together."""

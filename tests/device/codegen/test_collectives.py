@@ -53,6 +53,7 @@ FEW = [*((dtype, (7, 1, 1)) for dtype in DTYPES), (BOOL, (25, 3, 1)), (F32, (8, 
 """In large groups PoCL takes ten seconds to build all collectives."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("dtype", "group_size"), GROUPS_OF_ALL if NIGHTLY else FEW, ids=str)
 def test_the_device_joins_as_the_interpreter(dtype: DType, group_size: tuple[int, int, int], engine: Engine) -> None:
     if not engine.device.capabilities.computes(dtype.name):

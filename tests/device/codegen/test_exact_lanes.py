@@ -106,6 +106,7 @@ def test_quotients_are_rounded_correctly(bench: Bench, operands: object, lanes: 
         _assert_equal(_computed(bench, "div", lanes, n, d), n / d, n, d)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("lanes", [2, 3, 4, 16])
 def test_roots_are_rounded_correctly(bench: Bench, lanes: int) -> None:
     rng = np.random.default_rng(lanes)

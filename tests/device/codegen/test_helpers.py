@@ -112,6 +112,7 @@ def _in_all_widths(bench: Bench, name: str, dtype: np.dtype, call: str, *inputs:
     return [bench.run(program, f"test_{lanes}", lanes, *inputs) for lanes in LANES]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", TRANSCENDENTAL)
 def test_transcendental_functions_keep_the_tables_bounds(bench: Bench, name: str) -> None:
     x = _arguments()
@@ -156,6 +157,7 @@ def test_halves_keep_their_bits_on_the_way_through_integers(bench: Bench) -> Non
         _assert_equal(bench.run(program, f"test_{lanes}", lanes, x), x.astype(np.float16).astype(F4), x)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(ROUNDING))
 @pytest.mark.parametrize("dtype", [F4, np.dtype("f8")], ids=str)
 def test_rounding_to_whole_numbers_is_exact(bench: Bench, name: str, dtype: np.dtype) -> None:
@@ -205,6 +207,7 @@ def _exact_power(x: int, y: int, modulus: int) -> int:
     return {1: 1, -1: -1 if y % 2 else 1}.get(x, 0) % modulus
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integer_power_is_the_exact_one_modulo_the_width(bench: Bench, dtype: np.dtype) -> None:
     x, y = _pairs(dtype)
@@ -215,6 +218,7 @@ def test_integer_power_is_the_exact_one_modulo_the_width(bench: Bench, dtype: np
         _assert_equal(result, expected, x, y)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["floordiv", "rem"])
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
 def test_division_is_numpys(bench: Bench, dtype: np.dtype, name: str) -> None:

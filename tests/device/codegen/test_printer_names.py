@@ -165,6 +165,7 @@ def kernel_with_names(hint: str, name: str = "demo") -> Kernel:
     return k.build()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("initial", sorted({word[0] for word in RESERVED_WORDS}))
 def test_no_name_breaks_the_generated_source(initial: str, engine: Engine) -> None:
     """What users may call a value, whatever it means in OpenCL C or in our templates.

@@ -88,6 +88,7 @@ def _many_parts(x: Any, y: Any) -> Any:
     return z
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("function", [_elementwise, _written, _sums, _product, _views, _many_parts])
 @pytest.mark.parametrize("is_captured", [False, True])
 def test_it_is_what_the_schedule_would_be(

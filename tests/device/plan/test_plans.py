@@ -78,6 +78,7 @@ def test_an_expression_that_is_like_another_is_not_planned(runtime: Runtime, nam
         assert fresh.statistics()["plan"]["misses"] == 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_many_shapes_share_plans_and_kernels(runtime: Runtime, name: str) -> None:
     rng, expression, planned = np.random.default_rng(1), EXPRESSIONS[name], 0

@@ -87,6 +87,7 @@ def counted_run(runtime: Runtime, work: Callable[[], Any]) -> tuple[np.ndarray, 
     return values, counted
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.__name__)
 def test_who_starts_again_plans_and_builds_nothing(device: Device, tmp_path: Path, work: Callable[[], Any]) -> None:
     values, first = counted_run(runtime(device, tmp_path), work)

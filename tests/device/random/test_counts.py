@@ -50,6 +50,7 @@ CASES: dict[str, tuple[Callable[[Generator], ocl.Array], Any]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CASES)
 def test_the_distribution(name: str) -> None:
     draw, distribution = CASES[name]

@@ -63,6 +63,7 @@ def test_all_distributions_are_here() -> None:
     assert {name for name in vars(Generator) if not name.startswith("_")} == {*CASES, *others}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("real", ["f4", "f8"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_distribution(runtime: Runtime, name: str, real: str) -> None:

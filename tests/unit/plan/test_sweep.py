@@ -133,6 +133,7 @@ def steps(pass_: str, program: Program) -> int:
     return executed_lines(lambda: work(schedule))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("pass_", PASSES)
 @pytest.mark.parametrize(
     "program", [chain, lanes, fork_join, separate_results, kept, mixed, lambda count: mixed(count, 4)]

@@ -105,6 +105,7 @@ def of_dtype(y):
     y[global_id(0)] = VALUE(300)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("kernel", "values", "results"),
     [

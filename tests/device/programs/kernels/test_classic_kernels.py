@@ -12,6 +12,7 @@ from tests.support.classic_kernels.classic import Classic, check, solved
 from tests.support.depth import NIGHTLY
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", ["small", "real"] if NIGHTLY else ["small"])
 @pytest.mark.parametrize("classic", CLASSICS, ids=str)
 def test_on_the_device(classic: Classic, size: str) -> None:
@@ -19,6 +20,7 @@ def test_on_the_device(classic: Classic, size: str) -> None:
     check(problem, solved(problem))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mode", ["checked", "interpret"] if NIGHTLY else ["interpret"])
 @pytest.mark.parametrize("classic", CLASSICS, ids=str)
 def test_with_each_access_seen(classic: Classic, mode: str) -> None:
