@@ -4,7 +4,8 @@
 # make lowest   all tests with the lowest versions of all dependencies
 # make newest   all tests with the newest Python that is here
 # make smoke    other libraries from PyPI over our arrays: matplotlib, pandas, xarray, SciPy, scikit-learn, …
-# make nightly  26 times as many random programs and more, interrupts at every place and by 2,000 signals, and the three before
+# make nightly  all cases of each test, 66 times as many random programs, interrupts at every place and by 2,000 signals, and the
+#               three before
 # make offline  generated sources through clang for an AMD GPU and to SPIR-V (needs clang and llvm-spirv)
 # make bench    the figures in docs/PERFORMANCE.md, each beside its target; fails where one is missed
 
@@ -45,10 +46,8 @@ lowest newest: venv
 	$(BIN)/python tools/test_versions.py $@ -n $(JOBS) --dist worksteal
 
 nightly: venv lowest newest smoke
-	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --timeout 3600 \
-		tests/differential tests/unit/plan/test_contract.py tests/unit/execute/test_interrupts.py \
-		tests/device/execute/test_interrupts.py tests/device/plan/test_transposes.py tests/device/codegen/test_helpers.py \
-		$(addprefix tests/device/arrays/test_,arrays.py indexing.py interop.py linear_algebra.py scans.py)
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --timeout 3600 tests/differential \
+		$(shell grep -rlE 'mark.sample|NIGHTLY|hypothesis' --include='test_*.py' tests/device tests/unit)
 
 smoke: venv
 	$(BIN)/python -m pip install --quiet --editable '.[smoke]'

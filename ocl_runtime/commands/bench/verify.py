@@ -49,7 +49,7 @@ class Reference:
 
     @staticmethod
     def _widened(x: np.ndarray) -> np.ndarray:
-        return x.astype(np.float64) if x.dtype.kind == "f" else x
+        return x.astype(np.result_type(x, np.float64)) if x.dtype.kind in "fc" else x
 
     def check(self, results: Sequence[Value], *, ordered: bool = True) -> None:
         """Raises `WrongResult` unless results are NumPy's, within roundings. Who is not `ordered` may give any of the
@@ -74,10 +74,10 @@ class Reference:
             raise WrongResult(f"the shape is {found.shape}, not {right.shape}")
         if np.array_equal(found, right):
             return
-        if found.dtype.kind != "f" or right.dtype.kind != "f":
+        if found.dtype.kind not in "fc" or right.dtype.kind not in "fc":
             wrong = found != right
         else:
-            error = _TOLERANCE[min(found.dtype.itemsize, self._least())]
+            error = _TOLERANCE[min(np.finfo(found.dtype).bits // 8, self._least())]
             scale = float(np.max(np.abs(right), initial=0.0, where=np.isfinite(right)))
             wrong = ~np.isclose(found, right, rtol=error, atol=error * scale, equal_nan=True)
         strays = np.count_nonzero(wrong)
@@ -89,7 +89,7 @@ class Reference:
 
     def _least(self) -> int:
         """Bytes of the smallest real numbers among the inputs."""
-        return min((x.dtype.itemsize for x in self._inputs if x.dtype.kind == "f"), default=8)
+        return min((np.finfo(x.dtype).bits // 8 for x in self._inputs if x.dtype.kind in "fc"), default=8)
 
 
 def _all(value: Value) -> np.ndarray:

@@ -5,9 +5,10 @@ movement.py     reversed, transposed, permuted
 reductions.py   sums, maxima, running sums, norms
 indexing.py     masks, elements and writes by index, counts
 programs.py     programs in which arithmetic counts
+algorithms.py   sorts, searches, Fourier transforms, linear algebra
 """
 
-from ocl_runtime.commands.bench.cases import elementwise, indexing, movement, programs, reductions
+from ocl_runtime.commands.bench.cases import algorithms, elementwise, indexing, movement, programs, reductions
 
 GROUPS = {
     "elementwise": elementwise.CASES,
@@ -15,5 +16,6 @@ GROUPS = {
     "reductions": reductions.CASES,
     "indexing": indexing.CASES,
     "programs": programs.CASES,
+    "algorithms": algorithms.CASES,
 }
 CASES = tuple(case for cases in GROUPS.values() for case in cases)

@@ -18,6 +18,11 @@ def _add_at(y: np.ndarray, index: np.ndarray, values: np.ndarray) -> None:
     np.add.at(y, index, values)
 
 
+def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(x, kind="stable")[::-1][:k]
+    return x[order], order
+
+
 def _erf() -> Any:
     try:
         return library("scipy.special").erf
@@ -27,7 +32,9 @@ def _erf() -> Any:
 
 def names() -> Names:
     """NumPy's, and what cases use beside them."""
-    more = SimpleNamespace(erf=_erf(), rsqrt=lambda x: 1 / np.sqrt(x), fma=lambda a, b, c: a * b + c, add_at=_add_at)
+    more = SimpleNamespace(
+        erf=_erf(), rsqrt=lambda x: 1 / np.sqrt(x), fma=lambda a, b, c: a * b + c, add_at=_add_at, top_k=_top_k
+    )
     return Names(np, more)
 
 
