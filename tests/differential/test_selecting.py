@@ -12,9 +12,11 @@ from hypothesis.extra import numpy as hnp
 
 import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as ours
+from ocl_ir.kernel.accesses import WRITE, modes
 from ocl_runtime.arrays.functions import selecting
 from ocl_runtime.arrays.meaning import masks
 from ocl_runtime.errors import DTypeError, IndexingError, ShapeError
+from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import DTYPES, elements
 from tests.support.interpreted import InterpretedRuntime
@@ -96,6 +98,55 @@ def test_of_equal_elements_the_first_are_taken(runtime: InterpretedRuntime) -> N
         for host in (np.zeros(40, "f4"), np.repeat([2, 1, 3], [13, 14, 13]).astype("i8"), np.full(40, np.nan, "f4")):
             for k in (1, 7, 8, 15, 16, 30, 40):
                 check(host, xp.asarray(host), k, 0, "largest")
+
+
+@pytest.fixture
+def has_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elements are looked for in blocks of any line, however many are wanted."""
+    for share in ("_HAS_BLOCKS", "_BLOCK_SHARE", "_LONG_BLOCK_SHARE", "_SHARE"):
+        monkeypatch.setattr(selecting, share, 1)
+    monkeypatch.setattr(selecting, "_LONG", 20)
+
+
+@given(data=st.data())
+@QUICK
+@pytest.mark.usefixtures("has_blocks")
+def test_from_blocks(runtime: InterpretedRuntime, data: st.DataObject) -> None:
+    shape = data.draw(st.sampled_from([(50,), (101,), (3, 20), (23, 3), (2, 2, 31), (0, 7)]))
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    host = elements(data.draw(st.sampled_from(DTYPES)), shape, data.draw(st.integers(0, 9)))
+    k = data.draw(st.integers(0, shape[axis]))
+    with xp.use(runtime):
+        x = xp.asarray(host)[::-1]
+        check(host[::-1], x, k, axis, data.draw(st.sampled_from(["largest", "smallest"])))
+
+
+@pytest.mark.usefixtures("has_blocks")
+def test_of_equal_maxima_the_first_blocks_are_taken(runtime: InterpretedRuntime) -> None:
+    host = np.zeros((2, 60), "f4")
+    host[0, 7::9] = 1
+    host[1, 31:33] = np.nan
+    with xp.use(runtime):
+        for k in (1, 2, 3, 5, 8):
+            check(host, xp.asarray(host), k, 1, "largest")
+            check(host[0], xp.asarray(host[0]), k, 0, "largest")
+
+
+def test_few_of_long_lines_are_found_without_sorting_them(
+    runtime: InterpretedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selecting, "_HAS_BLOCKS", 600)
+    host = np.random.default_rng(0).permutation(2 * 900).astype("i4").reshape(2, 900)
+    with xp.use(runtime):
+        xp.compute(*xp.top_k(xp.asarray(host), 3))
+    written = [
+        arg.touched.size
+        for launch in runtime.launched
+        for arg, mode in zip(launch.args, modes(launch.kernel), strict=True)
+        if "sort" in launch.kernel.name and isinstance(arg, Address) and mode & WRITE
+    ]
+    assert written
+    assert max(written) < host.size / 8
 
 
 def test_errors() -> None:

@@ -1,12 +1,16 @@
-"""The greatest or least elements along an axis.
+"""The greatest or least elements along an axis, without sorting it where few are wanted.
 
-Of a long line, those wanted are found without sorting it, by radix selection: the elements are counted by digits of
-their keys, from the most significant digit on, and each count says which digit the last wanted element has, and so
-which elements are counted by the next one. Then its key is known. Of the elements that equal it, the first are taken.
+Very few are among the elements of as many blocks of the line, those with the greatest maxima. So the line is read once,
+and two short ones are sorted: the maxima, and the elements of those blocks.
+
+More of one long line are found by radix selection: the elements are counted by digits of their keys, from the most
+significant digit on, and each count says which digit the last wanted element has, and so which elements are counted by
+the next one. Then its key is known. Of the elements that equal it, the first are taken.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,9 +23,11 @@ from ocl_runtime.arrays.array import Array, array_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.functions.counting import counted, whole
 from ocl_runtime.arrays.functions.elementwise import astype, isnan, minimum, where
-from ocl_runtime.arrays.functions.manipulation import flip, moveaxis, reshape
+from ocl_runtime.arrays.functions.joining import concat
+from ocl_runtime.arrays.functions.manipulation import broadcast_to, expand_dims, flip, moveaxis, reshape
 from ocl_runtime.arrays.functions.scans import cumulative_sum
-from ocl_runtime.arrays.functions.sorting import argsort
+from ocl_runtime.arrays.functions.sorting import argsort, sort
+from ocl_runtime.arrays.functions.statistics import max as _max
 from ocl_runtime.arrays.functions.statistics import sum as _sum
 from ocl_runtime.arrays.functions.taking import take_along_axis
 from ocl_runtime.arrays.meaning.dtypes import int64, uint32
@@ -39,6 +45,13 @@ _LONG = 1 << 16
 """Elements of a line that is not sorted for a few of them."""
 _SHARE = 8
 """A line has so many times the elements that are wanted of it, if it is not sorted."""
+_HAS_BLOCKS = 1 << 13
+"""Elements of a line that is not sorted for very few of them: shorter ones are sorted by a group in one launch."""
+_BLOCK_SHARE = 64
+"""A line has so many times the elements that are wanted of it, if they are looked for in blocks: what is sorted then is
+a quarter of it or less."""
+_LONG_BLOCK_SHARE = 4096
+"""The same of a line that radix selection is for otherwise, which is faster than sorts of more than a 32nd of it."""
 _DIGIT_BITS = 11
 """Of a digit, for whose counts the local memory of a group has room several times."""
 
@@ -56,10 +69,10 @@ def top_k(x: ArrayLike, k: int, /, *, axis: int = -1, mode: Literal["largest", "
 
         values, indices = top_k(asarray([3, 9, 9, 1]), 3)       # [9, 9, 3], [1, 2, 0]
 
-    A single long line is not sorted, but read a few times: once for each 11 bits of an element, and twice more; where
-    it is in memory, that starts at once. Others are sorted. Raises `ShapeError` for a `k` that is negative or more than
-    there are elements, and for another mode, `IndexingError` for an axis that does not exist, `DTypeError` for a `k`
-    that is no integer.
+    Of few elements of a line, a part of it is sorted. Of more, a single long line is read a few times instead: once for
+    each 11 bits of an element, and twice more. A line that is in memory is given to the device at once. Raises
+    `ShapeError` for a `k` that is negative or more than there are elements, and for another mode, `IndexingError` for
+    an axis that does not exist, `DTypeError` for a `k` that is no integer.
     """
     x = array_of("top_k", x)
     number, count = axis_of("top_k", axis, x.ndim), whole(f"top_k with k={k!r}", k)
@@ -79,7 +92,10 @@ def top_k(x: ArrayLike, k: int, /, *, axis: int = -1, mode: Literal["largest", "
         found = x._evaluated(select, line) if is_in_memory else select(*line)
         return TopK(*[reshape(Array(part, x._executor), shape) for part in found])
     lines = moveaxis(x, number, -1)
-    places = argsort(lines, descending=largest)[..., :count]
+    if length >= _HAS_BLOCKS and 0 < count * _BLOCK_SHARE <= length:
+        places = _from_blocks(lines, count, largest=largest)
+    else:
+        places = argsort(lines, descending=largest)[..., :count]
     return TopK(*[moveaxis(part, -1, number) for part in (take_along_axis(lines, places), places)])
 
 
@@ -94,10 +110,35 @@ class _Selecting:
 
     def __call__(self, node: Node) -> tuple[Node, ...]:
         line = reshape(Array(node, self.executor), -1)
+        if self.count * _LONG_BLOCK_SHARE <= line.size:
+            places = _from_blocks(line, self.count, largest=self.largest)
+            return line[places]._node, places._node
         places = _selected(line, self.count, largest=self.largest)
         values = line[places]
         order = argsort(values, descending=self.largest)
         return values[order]._node, places[order]._node
+
+
+def _from_blocks(lines: Array, count: int, *, largest: bool) -> Array:
+    """The places, along the last axis, of the elements with the greatest keys, the greatest first.
+
+    An element outside of the `count` blocks with the greatest maxima is none of them, since these maxima come before
+    it: of equal maxima the blocks in front count as greater, as of equal elements the first do.
+    """
+    *outer, length = lines.shape
+    block = math.isqrt(length // count)
+    number = length // block
+    whole = number * block
+    maxima = _max(reshape(_keys(lines[..., :whole], largest=largest), (*outer, number, block)), axis=-1)
+    blocks = expand_dims(sort(argsort(maxima, descending=True)[..., :count]), axis=-1)
+    inside, behind = (
+        Array(graph.iota(I64, Layout((size,), (1,), start)), lines._executor)
+        for size, start in ((block, 0), (length - whole, whole))
+    )
+    places = reshape(blocks * block + inside, (*outer, count * block))
+    places = concat([places, broadcast_to(behind, (*outer, length - whole))], axis=-1)
+    key = _keys(take_along_axis(lines, places), largest=largest)
+    return take_along_axis(places, argsort(key, descending=True)[..., :count])
 
 
 def _selected(line: Array, count: int, *, largest: bool) -> Array:
