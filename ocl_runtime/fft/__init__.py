@@ -5,7 +5,8 @@
     spectrum = ocl.fft.rfft(signal)
     frequencies = ocl.fft.rfftfreq(signal.size, d=1 / 44100)
 
-lengths.py      which lengths butterflies transform
+lengths.py      which lengths butterflies transform, and which are convolved
+any_length.py   transforms along one axis, of any length
 transforms.py   transforms of complex and real numbers
 frequencies.py  frequencies, and their order
 """

@@ -1,7 +1,7 @@
 """Fourier transforms of the array API standard, of any length, along any axes.
 
-A length without prime factors above 13 is transformed by butterflies (`ocl_runtime.plan.kernels.fourier`), any other
-one as a convolution with a chirp. Real numbers are transformed at half the work, two at a time as one complex number.
+A line of complex numbers is transformed in `any_length.py`. Real numbers are transformed at half the work, two at a
+time as one complex number.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Literal, TypeAlias
 
 import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.fourier import FourierTransform, HalfSpectrum, RootsOfUnity
+from ocl_ir.graph.fourier import FourierTransform, HalfSpectrum
 from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import C128, DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import array_of
 from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.arrays.meaning.dtypes import complex_of as complex_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, Error, ShapeError
-from ocl_runtime.fft.lengths import is_smooth, smooth_length
+from ocl_runtime.fft.any_length import smooth_transform, transform
+from ocl_runtime.fft.lengths import is_smooth
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"]
 
@@ -214,9 +214,9 @@ def _along(what: str, x: ArrayLike, n: int | None, axis: int, norm: str, *, inve
     number, length = _line(what, array, n, axis)
     power = 2 - _power(what, norm) if inverse else _power(what, norm)
     if length == array.shape[number] and is_smooth(length):
-        return _transform(array, number, inverse=inverse, power=power)
+        return smooth_transform(array, number, inverse=inverse, power=power)
     fitted = _fitted(array, length, number)
-    return xp.moveaxis(_any_length(fitted, inverse=inverse, power=power), -1, number)
+    return xp.moveaxis(transform(fitted, inverse=inverse, power=power), -1, number)
 
 
 def _along_each(
@@ -235,49 +235,15 @@ def _along_each(
     return array if numbers else +array
 
 
-def _transform(x: Array, axis: int, *, inverse: bool, power: int) -> Array:
-    """That of a smooth length, which is the axis's."""
-    if x.shape[axis] == 1 or not x.size:
-        return +x
-    return Array(graph.custom_call(FourierTransform(axis, inverse, power), x._node), x._executor)
-
-
-def _any_length(x: Array, *, inverse: bool = False, power: int = 0) -> Array:
-    """That along the last axis, of any length: L. Bluestein, A linear filtering approach to the computation of discrete
-    Fourier transform, IEEE Trans. Audio Electroacoust. 18 (1970)."""
-    n = x.shape[-1]
-    if is_smooth(n):
-        return _transform(x, x.ndim - 1, inverse=inverse, power=power)
-    padded = smooth_length(2 * int(n) - 1)
-    # What is the same for all numbers is computed as exactly as the device can, which saves half of the error.
-    wide = C128 if x._executor.target.fp64 else x._dtype
-    exact = _roots(x, wide, 2 * int(n), int(n), squared=True)
-    exact = xp.conj(exact) if inverse else exact
-    other, chirp = xp.conj(exact), xp.astype(exact, x.dtype)
-    between = xp.zeros(padded - 2 * int(n) + 1, dtype=wide.numpy, device=x.device)
-    around = xp.concat([other, between, xp.flip(other[1:])])
-    filter_ = xp.astype(_transform(around, 0, inverse=False, power=0), x.dtype)
-    turned = xp.pad(x * chirp, [*[(0, 0)] * (x.ndim - 1), (0, padded - n)])
-    spectrum = _transform(turned, x.ndim - 1, inverse=False, power=0) * filter_
-    convolved = _transform(spectrum, x.ndim - 1, inverse=True, power=2)[..., :n]
-    turned = convolved * chirp
-    return turned * float(n) ** (-power / 2) if power else turned
-
-
-def _roots(x: Array, dtype: DType, n: int, count: int, *, squared: bool = False) -> Array:
-    """Roots of unity where an array is."""
-    return Array(graph.custom_call(RootsOfUnity(dtype, n, count, squared)), x._executor)
-
-
 def _of_real(x: Array, power: int) -> Array:
     """The first half of the transform of real numbers, along the last axis: even and odd ones are the parts of complex
     numbers, whose transform is taken apart again by its symmetry."""
     n = x.shape[-1]
     if n % 2:
-        whole = _any_length(xp.astype(x, complex_dtype(x._dtype).numpy), inverse=False, power=power)
+        whole = transform(xp.astype(x, complex_dtype(x._dtype).numpy), inverse=False, power=power)
         return whole[..., : n // 2 + 1]
     half = n // 2
-    pairs = _of_pairs(x) if is_smooth(half) else _any_length(xp.complex_of(x[..., ::2], x[..., 1::2]))
+    pairs = _of_pairs(x) if is_smooth(half) else transform(xp.complex_of(x[..., ::2], x[..., 1::2]))
     if not pairs.size:
         return xp.zeros((*pairs.shape[:-1], half + 1), dtype=pairs.dtype, device=x.device)
     return Array(graph.custom_call(HalfSpectrum(inverse=False, power=power), pairs._node), x._executor)
@@ -294,7 +260,7 @@ def _of_pairs(x: Array) -> Array:
 def _to_pairs(x: Array) -> Array:
     """The parts of numbers as neighbours along the last axis, of which `x` is the transform times their number."""
     if x.shape[-1] == 1 or not x.size or not is_smooth(x.shape[-1]):
-        numbers = _any_length(x, inverse=True)
+        numbers = transform(x, inverse=True)
         return xp.reshape(xp.stack([xp.real(numbers), xp.imag(numbers)], axis=-1), (*x.shape[:-1], 2 * x.shape[-1]))
     algorithm = FourierTransform(x.ndim - 1, inverse=True, power=0, pairs=True)
     return Array(graph.custom_call(algorithm, x._node), x._executor)
@@ -305,7 +271,7 @@ def _to_real(x: Array, n: int, power: int) -> Array:
     if n % 2:
         first = xp.astype(xp.real(x[..., :1]), x.dtype)
         whole = xp.concat([first, x[..., 1:], xp.conj(xp.flip(x[..., 1:], axis=-1))], axis=-1)
-        return xp.real(_any_length(whole, inverse=True, power=power))
+        return xp.real(transform(whole, inverse=True, power=power))
     if not x.size:
         return xp.zeros((*x.shape[:-1], n), dtype=x._dtype.component.numpy, device=x.device)
     return _to_pairs(Array(graph.custom_call(HalfSpectrum(inverse=True, power=power), x._node), x._executor))

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
 from ocl_runtime import fft
-from ocl_runtime.fft.lengths import is_smooth, smooth_length
+from ocl_runtime.fft.lengths import is_smooth, primitive_root, smooth_length
 from ocl_runtime.plan.kernels.fourier.passes import factors
+from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
 
@@ -35,7 +36,9 @@ def runtime(request: pytest.FixtureRequest) -> InterpretedRuntime:
 def transforms(draw: st.DrawFn) -> tuple[np.ndarray, int, int | None, str]:
     shape = draw(st.lists(st.integers(1, 5), min_size=0, max_size=2))
     axis = draw(st.integers(0, len(shape)))
-    shape.insert(axis, draw(st.sampled_from([1, 2, 3, 4, 6, 8, 9, 10, 12, 14, 16, 17, 20, 22, 26, 32, 36, 48, 64])))
+    shape.insert(
+        axis, draw(st.sampled_from([1, 2, 3, 4, 6, 8, 9, 10, 12, 14, 16, 17, 20, 22, 26, 32, 34, 36, 47, 48, 64]))
+    )
     rng = np.random.default_rng(draw(st.integers(0, 99)))
     dtype = draw(st.sampled_from(["c8", "c16"]))
     host = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
@@ -87,6 +90,24 @@ def test_factors_are_as_few_as_there_can_be(n: int, most: int) -> None:
     while most**least < n:
         least += 1
     assert len(found) >= least
+
+
+def test_a_line_of_a_prime_length_is_not_padded(runtime: InterpretedRuntime) -> None:
+    host = np.ones((20, 97), "c8")
+    with xp.use(runtime):
+        fft.fft(xp.asarray(host)).compute()
+    touched = [arg.touched.size for launch in runtime.launched for arg in launch.args if isinstance(arg, Address)]
+    assert max(touched) == host.size
+
+
+def test_a_primitive_root_has_all_remainders_as_powers() -> None:
+    for n in range(1, 700):
+        root, is_prime = primitive_root(n), n > 2 and all(n % divisor for divisor in range(2, n))
+        assert (root is not None) == (is_prime and is_smooth(n - 1))
+        if root is not None:
+            assert {pow(root, k, n) for k in range(n - 1)} == set(range(1, n))
+    assert primitive_root(65_537) == 3
+    assert primitive_root(2**31 - 1) is None  # 2^31 - 2 has the factor 331
 
 
 @given(st.integers(1, 10**6))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ocl_ir.graph.library_algorithm import LibraryAlgorithm, Typed
-from ocl_ir.types import C64, C128, F32, DType
+from ocl_ir.types import C64, C128, F32, I32, DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,18 @@ class RootsOfUnity(LibraryAlgorithm):
         """A line."""
         del operands
         return Typed(self.dtype, (self.count,))
+
+
+@dataclass(frozen=True, slots=True)
+class ModularPowers(LibraryAlgorithm):
+    """Of a primitive root g of a prime p below 2^31: g^k modulo p for k from 0 to p - 2, int32; or if `logarithms` for
+    each remainder from 1 to p - 1 the k of which it is the power. No operands."""
+
+    base: int
+    modulus: int
+    logarithms: bool = False
+
+    def result(self, *operands: Typed) -> Typed:
+        """A line."""
+        del operands
+        return Typed(I32, (self.modulus - 1,))

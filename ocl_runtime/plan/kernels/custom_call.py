@@ -33,6 +33,7 @@ _LOWERED_BY: Mapping[str, str] = {
     "HalfSpectrum": f"{_FOURIER}.half_spectrum:half_spectrum_launches",
     "LuFactor": f"{_LINALG}.lu:lu_factor_launches",
     "LuSolve": f"{_LINALG}.lu:lu_solve_launches",
+    "ModularPowers": f"{_FOURIER}.modular_powers:modular_powers_launches",
     "OrthogonalRows": f"{_LINALG}.jacobi:orthogonal_rows_launches",
     "QrFactor": f"{_LINALG}.qr:qr_factor_launches",
     "RootsOfUnity": f"{_FOURIER}.roots:roots_launches",

@@ -18,7 +18,7 @@ RANDOM = np.random.default_rng(0)
 SMOOTH = [2, 3, 4, 5, 7, 8, 11, 13, 15, 16, 24, 60, 100, 128, 256, 1000, 1024, 2048]
 LONG = [4096, 6000, 2**16, 2**18]
 """Those that take several passes over memory."""
-OTHERS = [1, 17, 19, 34, 101, 1025, 65537]
+OTHERS = [1, 17, 19, 34, 47, 101, 1025, 65537]
 """Those of large prime factors, and 1."""
 
 
