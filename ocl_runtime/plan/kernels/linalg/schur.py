@@ -32,7 +32,7 @@ def iterate(
     since it changed. An end of -1 says that all is done."""
     item = local_id(0)
     items = local_size(0)
-    smallest = tiny / eps * n
+    smallest = tiny / eps
     for _ in range(iterations):
         if end < 0:
             break
