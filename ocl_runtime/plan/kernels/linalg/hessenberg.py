@@ -133,7 +133,10 @@ def reflect_both(
     projected = w[b, 0, 0] * 0
     for i in range(k + 1 + local_id(0), n, local_size(0)):
         projected = projected + conj(v[b, i]) * products[b, i]
-    projected = sum_of(projected) * factor
+    if dtype.is_complex:
+        projected = complex(sum_of(projected.real), sum_of(projected.imag)) * factor
+    else:
+        projected = sum_of(projected) * factor
     sums = local_array((lanes, columns), dtype)
     total = w[b, 0, 0] * 0
     if k < j < width:

@@ -86,6 +86,7 @@ def chase(
     first_row = 0 if width > n else begin
     last_column = width if width > n else end + 1
     x, y, z = double_shifted(w, b, begin, end, since) if real else single_shifted(w, b, begin, end, since)
+    wait()
     for k in range(begin, end):
         third = min(k + 2, end)
         if k > begin:
