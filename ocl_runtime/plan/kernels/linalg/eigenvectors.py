@@ -46,7 +46,7 @@ def store_values(w: Any, state: Any, powers: Any, values: Any, result: Any, real
     for k in range(local_id(0), n, local_size(0)):
         value = w[b, k, k]
         if real:
-            imaginary = value * 0
+            imaginary = abs(value) * 0
             if is_first(w, b, k, n, real):
                 imaginary = sqrt(abs(w[b, k, k + 1])) * sqrt(abs(w[b, k + 1, k]))
             if is_second(w, b, k, real):
