@@ -28,13 +28,14 @@ def eig(x: ArrayLike, /) -> EigResult:
         w, v = eig(asarray([[0.0, -1.0], [1.0, 0.0]]))   # w = [1j, -1j], x @ v = v * w
 
     Those of a real matrix are real, or come in pairs that are conjugate to the bit, with the positive imaginary part
-    first; so do their vectors. The greatest element of a vector is real, unless both the matrix and the eigenvalue are.
-    ‖x @ v - w v‖ is below 10 n ε ‖x‖, but where rows differ by many orders of magnitude and balancing cannot amend it, as
-    in LAPACK. Balancing (Parlett and Reinsch), Householder reflections, QR iterations with implicit shifts (Francis), a
-    criterion of deflation by Ahues and Tisseur, and back substitution: docs/LINALG.md.
+    first; so do their vectors. Vectors of real eigenvalues of real matrices are real, of others the greatest element
+    is. ‖x @ v - w v‖ is below 10 n ε ‖x‖, but for some matrices that balancing changes much (docs/LINALG.md).
 
-    A matrix that has NaN or infinities, or whose iterations do not end, gives NaN. Raises `ShapeError` for matrices that
-    are not square, `DTypeError` for others than float32, float64, complex64 and complex128.
+    The algorithms are LAPACK's geev: balancing (Parlett and Reinsch), Householder reflections, QR iterations with
+    implicit shifts (Francis), deflation by the criterion of Ahues and Tisseur, and back substitution.
+
+    A matrix that has NaN or infinities, or whose iterations do not end, gives NaN. Raises `ShapeError` for matrices
+    that are not square, `DTypeError` for others than float32, float64, complex64 and complex128.
     """
     x = _matrices("eig", x)
     if not x.size:
@@ -46,7 +47,7 @@ def eig(x: ArrayLike, /) -> EigResult:
 def eigvals(x: ArrayLike, /) -> Array:
     """The eigenvalues of square matrices, as complex numbers. What `eig` says of them, and its errors.
 
-        eigvals(asarray([[2.0, 1.0], [0.0, 3.0]]))       # [2 + 0j, 3 + 0j]
+    eigvals(asarray([[2.0, 1.0], [0.0, 3.0]]))       # [2 + 0j, 3 + 0j]
     """
     x = _matrices("eigvals", x)
     return called(Eigen(vectors=False), x)[..., 0, :] if x.size else _no_values(x)

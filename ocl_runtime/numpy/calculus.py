@@ -259,7 +259,9 @@ def poly(seq_of_zeros: Any) -> Array:
         zeros = eigvals(zeros)
     if zeros.ndim != 1:
         raise ShapeError(
-            f"poly of shape {zeros.shape}", place=calling_line(), remedy="give zeros of a polynomial, or a square matrix"
+            f"poly of shape {zeros.shape}",
+            place=calling_line(),
+            remedy="give zeros of a polynomial, or a square matrix",
         )
     polynomial = xp.ones_like(zeros, dtype=zeros.dtype)[:0]
     polynomial = xp.pad(polynomial, [(0, 1)], constant_values=1)

@@ -34,9 +34,10 @@ from ocl_runtime.numpy.products import vecdot as _vecdot
 from ocl_runtime.numpy.promotion import on_device
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
-    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
-    "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
+    "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv",
+    "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot",
+    "vector_norm",
 ]  # fmt: skip
 
 
@@ -93,8 +94,7 @@ def matrix_power(a: Any, n: int) -> Array:
 def eig(a: Any) -> EigResult:
     """The eigenvalues and eigenvectors of general matrices: real arrays if all eigenvalues are real, as NumPy's are.
 
-    One flag tells that, and where NumPy raises `LinAlgError`, for which the device is waited for; what is captured stays
-    complex."""
+    One flag tells that, and where NumPy raises `LinAlgError`; the device is waited for. What is captured is complex."""
     (x,) = floats(a)
     values, vectors = linalg.eig(x)
     return EigResult(xp.real(values), xp.real(vectors)) if _all_real(x, values) else EigResult(values, vectors)

@@ -43,8 +43,8 @@ def balance(w: Any, scales: Any, b: Any, n: Any, limit: float) -> None:
     for _ in range(_ROUNDS):
         changed = False
         for i in range(n):
-            column = length(lambda j: w[b, j, i], n)
-            row = length(lambda j: w[b, i, j], n)
+            column = length(lambda j: w[b, j, i], n)  # noqa: B023, it is written out here
+            row = length(lambda j: w[b, i, j], n)  # noqa: B023
             before = 0.95 * (column + row)
             scale = scales[b, i]
             factor = scale * 0 + 1

@@ -69,7 +69,7 @@ def triangulate_small(
     end = n
     if finite:
         reduce_small(own, vector, 0, n, width, tiny)
-        end, since = iterate(own, 0, n, width, n - 1, 0, iterations, eps, tiny, real)
+        end, _ = iterate(own, 0, n, width, n - 1, 0, iterations, eps, tiny, real)
     for place in range(item, n * width, items):
         w[batch, place // width, place % width] = own[0, place // width, place % width]
     for i in range(item, n, items):

@@ -141,9 +141,7 @@ def solve_block(w: Any, b: Any, k: Any, value: Any, above: Any, below: Any, leas
     return ((below - pivot * second) / left, second)
 
 
-def normalise_columns(
-    w: Any, products: Any, scales: Any, values: Any, result: Any, tiles: Any, real: bool
-) -> None:
+def normalise_columns(w: Any, products: Any, scales: Any, values: Any, result: Any, tiles: Any, real: bool) -> None:
     """Writes the eigenvectors below the eigenvalues: undoes what balancing did, gives them length 1, and makes the
     greatest element of those of complex eigenvalues real, as LAPACK does; so it does for all of complex matrices."""
     n = products.shape[1]

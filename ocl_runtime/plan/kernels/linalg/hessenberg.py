@@ -97,7 +97,7 @@ def reflect_column(w: Any, v: Any, factors: Any, k: Any, tiny: float) -> None:
 
 
 def row_products(w: Any, v: Any, products: Any, k: Any, rows: int, lanes: int, dtype: Any) -> None:
-    """The products of matrices with vectors that are 0 up to `k`, by `lanes` work-items for each of a group's `rows`."""
+    """The products of matrices with vectors that are 0 up to `k`, by `lanes` work-items for each row of a group."""
     n = v.shape[1]
     tiles = (n + rows - 1) // rows
     b = group_id(0) // tiles
@@ -117,9 +117,7 @@ def row_products(w: Any, v: Any, products: Any, k: Any, rows: int, lanes: int, d
         products[b, i] = total
 
 
-def reflect_both(
-    w: Any, v: Any, factors: Any, products: Any, k: Any, columns: int, lanes: int, dtype: Any
-) -> None:
+def reflect_both(w: Any, v: Any, factors: Any, products: Any, k: Any, columns: int, lanes: int, dtype: Any) -> None:
     """Multiplies some columns of W by a reflector from the left, and by it from the right, if they are of A: `products`
     are those of A with v."""
     n = w.shape[1]
@@ -159,9 +157,7 @@ def reflect_both(
                 w[b, i, j] = w[b, i, j] - v[b, i] * total
 
 
-def reflect_both_alone(
-    w: Any, v: Any, factors: Any, products: Any, k: Any, columns: int, dtype: Any
-) -> None:
+def reflect_both_alone(w: Any, v: Any, factors: Any, products: Any, k: Any, columns: int, dtype: Any) -> None:
     """As `reflect_both`, by one work-item, which goes along rows."""
     n = w.shape[1]
     width = w.shape[2]
@@ -216,5 +212,6 @@ def reduce_large(launches: Launches, w: Buffer, tiny: float) -> None:
         if is_cpu:
             launches.kernel(reflect_both_alone, groups, 1, arrays, sizes=sizes, columns=columns, dtype=w.dtype)
         else:
-            how = {"columns": columns, "lanes": lanes, "dtype": w.dtype}
-            launches.kernel(reflect_both, groups, most, arrays, sizes=sizes, **how)
+            launches.kernel(
+                reflect_both, groups, most, arrays, sizes=sizes, columns=columns, lanes=lanes, dtype=w.dtype
+            )

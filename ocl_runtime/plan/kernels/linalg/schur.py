@@ -77,9 +77,7 @@ def is_negligible(w: Any, b: Any, k: Any, end: Any, smallest: Any, eps: float) -
     return below <= smallest or (below <= eps * size and product <= max(smallest, eps * (lesser * (greater / total))))
 
 
-def chase(
-    w: Any, b: Any, n: Any, width: Any, begin: Any, end: Any, since: Any, tiny: float, real: bool
-) -> None:
+def chase(w: Any, b: Any, n: Any, width: Any, begin: Any, end: Any, since: Any, tiny: float, real: bool) -> None:
     """One iteration with shifts, which makes a bulge below the diagonal and chases it out of the active block."""
     item = local_id(0)
     items = local_size(0)
