@@ -16,7 +16,7 @@ from ocl_runtime.plan.kernels.linalg.groups import any_of, max_of, sum_of, wait
 
 isfinite, local_id, local_size, sqrt = (BUILTINS[name] for name in ("isfinite", "local_id", "local_size", "sqrt"))
 
-_ROUNDS = 20
+ROUNDS = 20
 """At most; each makes some row and column shorter together by 5%, most matrices take 2 or 3."""
 
 
@@ -34,41 +34,52 @@ def length(element: Callable[[Any], Any], count: Any) -> Any:
 
 
 def balance(w: Any, scales: Any, b: Any, n: Any, limit: float) -> None:
-    """Divides rows by `scales` and multiplies columns by them, in a group. They are between `limit` and its inverse."""
-    item = local_id(0)
-    items = local_size(0)
-    for i in range(item, n, items):
+    """Divides rows by `scales` and multiplies columns by them, in a group."""
+    begin_scales(scales, b, n)
+    for _ in range(ROUNDS):
+        if not any_of(balance_once(w, scales, b, n, limit)):
+            break
+
+
+def begin_scales(scales: Any, b: Any, n: Any) -> None:
+    """Nothing is scaled yet."""
+    for i in range(local_id(0), n, local_size(0)):
         scales[b, i] = 1
     wait()
-    for _ in range(_ROUNDS):
-        changed = False
-        for i in range(n):
-            column = length(lambda j: w[b, j, i], n)  # noqa: B023, it is written out here
-            row = length(lambda j: w[b, i, j], n)  # noqa: B023
-            before = 0.95 * (column + row)
-            scale = scales[b, i]
-            factor = scale * 0 + 1
-            if column > 0 and row > 0:
-                while column < row / 2 and scale * factor < limit:
-                    factor = factor * 2
-                    column = column * 2
-                    row = row / 2
-                while row < column / 2 and scale * factor > 1 / limit:
-                    factor = factor / 2
-                    column = column / 2
-                    row = row * 2
-            wait()
-            if any_of(column + row < before):
-                changed = True
-                if item == 0:
-                    scales[b, i] = scale * factor
-                for j in range(item, n, items):
-                    if j != i:
-                        w[b, i, j] = w[b, i, j] / factor
-                        w[b, j, i] = w[b, j, i] * factor
-            wait()
-        if not any_of(changed):
-            break
+
+
+def balance_once(w: Any, scales: Any, b: Any, n: Any, limit: float) -> Any:
+    """Goes through all rows and columns once, and gives whether any was scaled. No scale leaves the range from `limit`
+    to its inverse."""
+    item = local_id(0)
+    items = local_size(0)
+    changed = False
+    for i in range(n):
+        column = length(lambda j: w[b, j, i], n)  # noqa: B023, it is written out here
+        row = length(lambda j: w[b, i, j], n)  # noqa: B023
+        before = 0.95 * (column + row)
+        scale = scales[b, i]
+        factor = scale * 0 + 1
+        if column > 0 and row > 0:
+            while column < row / 2 and scale * factor < limit:
+                factor = factor * 2
+                column = column * 2
+                row = row / 2
+            while row < column / 2 and scale * factor > 1 / limit:
+                factor = factor / 2
+                column = column / 2
+                row = row * 2
+        wait()
+        if any_of(column + row < before):
+            changed = True
+            if item == 0:
+                scales[b, i] = scale * factor
+            for j in range(item, n, items):
+                if j != i:
+                    w[b, i, j] = w[b, i, j] / factor
+                    w[b, j, i] = w[b, j, i] * factor
+        wait()
+    return changed
 
 
 def normalise(w: Any, b: Any, n: Any, tiny: float) -> Any:

@@ -20,9 +20,9 @@ from ocl_ir.types import C64, C128, I32, DType
 from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
-from ocl_runtime.plan.kernels.linalg.balance import balance, normalise
+from ocl_runtime.plan.kernels.linalg.balance import ROUNDS, balance, balance_once, begin_scales, normalise
 from ocl_runtime.plan.kernels.linalg.eigenvectors import normalise_columns, store_values, substitute
-from ocl_runtime.plan.kernels.linalg.groups import max_of, wait
+from ocl_runtime.plan.kernels.linalg.groups import any_of, max_of, wait
 from ocl_runtime.plan.kernels.linalg.hessenberg import reduce_large, reduce_small
 from ocl_runtime.plan.kernels.linalg.matrices import batched, part, store_identity, transposed
 from ocl_runtime.plan.kernels.linalg.schur import iterate
@@ -79,11 +79,25 @@ def triangulate_small(
         state[batch, 0] = end
 
 
-def balance_large(w: Any, scales: Any, powers: Any, state: Any, tiny: float, limit: float) -> None:
-    """Balances matrices by a group for each, and begins their state."""
+def balance_large(w: Any, scales: Any, state: Any, turn: Any, limit: float) -> None:
+    """Balances matrices by a group for each, if the launch before did not find them balanced."""
     n = w.shape[1]
     batch = group_id(0)
-    balance(w, scales, batch, n, limit)
+    if turn == 0:
+        begin_scales(scales, batch, n)
+    unbalanced = turn == 0
+    if turn > 0:
+        unbalanced = state[batch, 0] > 0
+    if any_of(unbalanced):
+        changed = balance_once(w, scales, batch, n, limit)
+        if local_id(0) == 0:
+            state[batch, 0] = 1 if changed else 0
+
+
+def begin_large(w: Any, powers: Any, state: Any, tiny: float) -> None:
+    """Gives matrices magnitudes near 1 by a group for each, and begins the state of their iterations."""
+    n = w.shape[1]
+    batch = group_id(0)
     power, finite = normalise(w, batch, n, tiny)
     if local_id(0) == 0:
         powers[batch, 0] = power
@@ -154,8 +168,10 @@ def triangulate(launches: Launches, w: Buffer, scales: Buffer, powers: Buffer, s
         )
         return
     items = _items(launches, width)
-    arrays = {"w": w, "scales": scales, "powers": powers, "state": state}
-    launches.kernel(balance_large, batch, items, arrays, tiny=tiny, limit=limit)
+    for turn in range(ROUNDS):
+        arrays = {"w": w, "scales": scales, "state": state}
+        launches.kernel(balance_large, batch, items, arrays, sizes={"turn": turn}, limit=limit)
+    launches.kernel(begin_large, batch, items, {"w": w, "powers": powers, "state": state}, tiny=tiny)
     reduce_large(launches, w, tiny)
     each = max(1, _REFLECTORS // n)
     for _ in range(-(-iterations // each)):
