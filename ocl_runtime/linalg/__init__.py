@@ -13,11 +13,13 @@ functions use each other:
     vectors.py    diagonals, products and norms of vectors
     factors.py    Cholesky and QR factors, triangular systems
     systems.py    systems, inverses, determinants, powers
-    spectra.py    eigenvalues and singular values
+    spectra.py    eigenvalues of symmetric matrices, and singular values
+    eigen.py      eigenvalues of general matrices
     ranks.py      what singular values tell: norms, ranks, pseudo-inverses, least squares
 """
 
 from ocl_runtime.arrays import matmul, matrix_transpose, tensordot, vecdot
+from ocl_runtime.linalg.eigen import eig, eigvals
 from ocl_runtime.linalg.factors import cholesky, qr, solve_triangular
 from ocl_runtime.linalg.ranks import cond, lstsq, matrix_norm, matrix_rank, pinv
 from ocl_runtime.linalg.spectra import eigh, eigvalsh, svd, svdvals
@@ -30,7 +32,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",

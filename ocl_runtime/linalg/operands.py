@@ -59,5 +59,10 @@ def identity_like(x: Array, n: int, batch: Shape) -> Array:
 def raise_if(wrong: Array, fact: str, remedy: str) -> None:
     """Raises `LinAlgError` where that is true, which is computed for it; not where somebody writes down what would be
     computed, since there are no values then."""
-    if tracer.get() is None and wrong._executor.shows_values and bool(wrong):
+    if shows_values(wrong) and bool(wrong):
         raise LinAlgError(fact, place=calling_line(), remedy=remedy)
+
+
+def shows_values(x: Array) -> bool:
+    """Whether values can be asked for: not where somebody writes down what would be computed."""
+    return tracer.get() is None and x._executor.shows_values

@@ -12,6 +12,7 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.errors import ShapeError
+from ocl_runtime.linalg import eigvals
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, floats, host
@@ -250,12 +251,20 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 def poly(seq_of_zeros: Any) -> Array:
-    """The polynomial with these zeros."""
+    """The polynomial with these zeros, or with the eigenvalues of a matrix: a real one for a real matrix."""
     (zeros,) = floats(seq_of_zeros)
+    is_matrix = zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0  # noqa: PLR2004
+    is_real = zeros.dtype.kind != "c"
+    if is_matrix:
+        zeros = eigvals(zeros)
     if zeros.ndim != 1:
-        raise ShapeError("poly of a matrix", place=calling_line(), remedy="give the zeros of the polynomial")
+        raise ShapeError(
+            f"poly of shape {zeros.shape}",
+            place=calling_line(),
+            remedy="give zeros of a polynomial, or a square matrix",
+        )
     polynomial = xp.ones_like(zeros, dtype=zeros.dtype)[:0]
     polynomial = xp.pad(polynomial, [(0, 1)], constant_values=1)
     for number in range(zeros.size):
         polynomial = xp.pad(polynomial, [(0, 1)]) - xp.pad(polynomial * zeros[number], [(1, 0)])
-    return polynomial
+    return xp.real(polynomial) if is_matrix and is_real else polynomial

@@ -1,4 +1,4 @@
-"""NumPy's polynomials of least squares."""
+"""NumPy's polynomials of least squares, and the zeros of polynomials."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.linalg.operands import shows_values
 from ocl_runtime.numpy import linalg
 from ocl_runtime.numpy.grids import vander
 from ocl_runtime.numpy.operands import floats
+from ocl_runtime.numpy.promotion import real
 
-__all__ = ["polyfit"]
+__all__ = ["polyfit", "roots"]
 
 
 def polyfit(
@@ -57,6 +59,38 @@ def polyfit(
     if not cov:
         return coefficients
     return coefficients, _covariances(scaled, scale, found.residuals, values, unscaled=cov == "unscaled")
+
+
+def roots(p: Any) -> Array:
+    """The zeros of a polynomial with these coefficients, highest power first: the eigenvalues of its companion matrix,
+    real ones if all are.
+
+        roots([1.0, -3.0, 2.0])     # [2, 1]
+
+    Zeros at the beginning and the end of the coefficients are looked for first, for which the device is waited for;
+    within `ocl.capture` there must be none at the beginning, and all zeros are complex. Raises `ShapeError` for
+    coefficients with more than one axis, `LinAlgError` for what is not finite.
+    """
+    (coefficients,) = floats(p)
+    coefficients = xp.reshape(coefficients, (1,)) if not coefficients.ndim else coefficients
+    if coefficients.ndim != 1:
+        raise ShapeError(f"roots of shape {coefficients.shape}", place=calling_line(), remedy="give one polynomial")
+    trailing = 0
+    with xp.use(coefficients._executor):
+        found = xp.zeros(0, dtype=real(coefficients._executor))  # NumPy's, if there are none
+    if shows_values(coefficients):
+        places = np.flatnonzero(xp.not_equal(coefficients, 0).numpy())
+        if not places.size:
+            return found
+        trailing = coefficients.size - 1 - int(places[-1])
+        coefficients = coefficients[int(places[0]) : int(places[-1]) + 1]
+    degree = coefficients.size - 1
+    if degree > 0:
+        first = -coefficients[1:] / coefficients[0]
+        with xp.use(coefficients._executor):
+            below = xp.eye(degree - 1, degree, dtype=coefficients.dtype)
+        found = linalg.eigvals(xp.concat([first[None, :], below]))
+    return xp.pad(found, [(0, trailing)]) if trailing else found
 
 
 def _covariances(scaled: Array, scale: Array, residuals: Array, values: Array, *, unscaled: bool) -> Array:

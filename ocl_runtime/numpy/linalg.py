@@ -1,7 +1,6 @@
 """NumPy's `linalg`: its names and signatures over arrays of the device.
 
-Integers become float64, as in NumPy. Eigenvalues of matrices that are not symmetric may be complex: `eig` and `eigvals`
-are NumPy's on a copy that is downloaded, as all that is not here.
+Integers become float64, as in NumPy.
 """
 
 from __future__ import annotations
@@ -20,11 +19,13 @@ from ocl_runtime import linalg
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import Error, LinAlgError, ShapeError
+from ocl_runtime.linalg.eigen import EigResult
 from ocl_runtime.linalg.factors import QRResult
+from ocl_runtime.linalg.operands import shows_values
 from ocl_runtime.linalg.ranks import LstsqResult
 from ocl_runtime.linalg.spectra import EighResult, SVDResult
 from ocl_runtime.linalg.systems import SlogdetResult
-from ocl_runtime.numpy.operands import NOT_GIVEN, NoArrayError, array_of, arrays
+from ocl_runtime.numpy.operands import NOT_GIVEN, NoArrayError, array_of, arrays, floats
 from ocl_runtime.numpy.products import cross as _cross
 from ocl_runtime.numpy.products import matmul as _matmul
 from ocl_runtime.numpy.products import outer as _outer
@@ -33,9 +34,10 @@ from ocl_runtime.numpy.products import vecdot as _vecdot
 from ocl_runtime.numpy.promotion import on_device
 
 __all__ = [
-    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
-    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
-    "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+    "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
+    "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv",
+    "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot",
+    "vector_norm",
 ]  # fmt: skip
 
 
@@ -87,6 +89,37 @@ def matrix_power(a: Any, n: int) -> Array:
     """Powers of matrices, of integers too."""
     x = array_of(a)
     return linalg.matrix_power(x if x._dtype in {F32, F64} else _real(x)[0], n)
+
+
+def eig(a: Any) -> EigResult:
+    """The eigenvalues and eigenvectors of general matrices: real arrays if all eigenvalues are real, as NumPy's are.
+
+    One flag tells that, and where NumPy raises `LinAlgError`; the device is waited for. What is captured is complex."""
+    (x,) = floats(a)
+    values, vectors = linalg.eig(x)
+    return EigResult(xp.real(values), xp.real(vectors)) if _all_real(x, values) else EigResult(values, vectors)
+
+
+def eigvals(a: Any) -> Array:
+    """The eigenvalues of general matrices: real or complex as those of `eig`."""
+    (x,) = floats(a)
+    values = linalg.eigvals(x)
+    return xp.real(values) if _all_real(x, values) else values
+
+
+def _all_real(x: Array, values: Array) -> bool:
+    """Whether real matrices have real eigenvalues only. Raises `LinAlgError` for eigenvalues that are NaN."""
+    if not shows_values(values):
+        return False
+    kinds = xp.where(xp.isnan(values), 2, xp.where(xp.equal(xp.imag(values), 0), 0, 1))
+    kind = int(xp.max(kinds)) if values.size else 0
+    if kind == 2:  # noqa: PLR2004
+        raise LinAlgError(
+            "eigenvalues of a matrix with NaN or infinities, or whose iterations do not end",
+            place=calling_line(),
+            remedy="look at its elements; ocl_runtime.linalg gives NaN instead",
+        )
+    return kind == 0 and x.dtype.kind != "c"
 
 
 def eigh(a: Any, UPLO: str = "L") -> EighResult:  # noqa: N803  # NumPy's name

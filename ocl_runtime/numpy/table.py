@@ -83,7 +83,7 @@ _FUNCTIONS = (
 
 _MISSING: dict[str, str] = {
     _DOWNLOADS: """
-        roots sort_complex
+        sort_complex
     """,
     _OF_HOST: "memmap",
     _DATES: "busday_count busday_offset busdaycalendar datetime_as_string datetime_data is_busday isnat",

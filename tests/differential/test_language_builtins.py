@@ -188,3 +188,18 @@ def test_int32_is_a_name_that_print_may_use(capfd: pytest.CaptureFixture[str]) -
 
     ocl.kernel(cast_inside).interpret[2](ocl.asarray(np.array([1.5, -2.5], np.float32)))
     assert capfd.readouterr().out.splitlines() == ["  1", " -2"]
+
+
+def multiplied_by_sign(x, y):
+    i = global_id(0)
+    if x[i].real > 0:
+        value = x[i] * 2
+    else:
+        value = -x[i]
+    y[i] = value
+
+
+def test_a_complex_number_of_either_branch() -> None:
+    x = np.array([1 + 2j, -1 + 3j, 4], np.complex64)
+    found = agree(multiplied_by_sign, 3, {"x": x, "y": np.zeros(3, np.complex64)})["y"]
+    np.testing.assert_array_equal(found, [2 + 4j, 1 - 3j, 8])

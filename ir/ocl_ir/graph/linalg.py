@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ocl_ir.graph.library_algorithm import LibraryAlgorithm, Typed
+from ocl_ir.types import C64, C128, F32
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +82,19 @@ class OrthogonalRows(LibraryAlgorithm):
     def result(self, *operands: Typed) -> Typed:
         """As the matrices."""
         return operands[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Eigen(LibraryAlgorithm):
+    """Of matrices (…, n, n), complex numbers (…, n + 1, n): their eigenvalues in the first row, and eigenvectors of
+    length 1 as columns below; without `vectors` that row alone (…, 1, n). NaN for a matrix that has elements which are
+    not finite, or whose iterations do not end."""
+
+    vectors: bool = True
+
+    def result(self, *operands: Typed) -> Typed:
+        """A row more than the matrices, or one."""
+        dtype, (*batch, n, _) = operands[0]
+        if not dtype.is_complex:
+            dtype = C64 if dtype is F32 else C128
+        return Typed(dtype, (*batch, n + 1 if self.vectors else 1, n))

@@ -29,6 +29,7 @@ _FOURIER = "ocl_runtime.plan.kernels.fourier"
 _LINALG = "ocl_runtime.plan.kernels.linalg"
 _LOWERED_BY: Mapping[str, str] = {
     "Cholesky": f"{_LINALG}.cholesky:cholesky_launches",
+    "Eigen": f"{_LINALG}.eigen:eigen_launches",
     "FourierTransform": f"{_FOURIER}.passes:transform_launches",
     "HalfSpectrum": f"{_FOURIER}.half_spectrum:half_spectrum_launches",
     "LuFactor": f"{_LINALG}.lu:lu_factor_launches",

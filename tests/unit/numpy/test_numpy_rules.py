@@ -386,7 +386,7 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("np.gradient(f1[:1])", ShapeError, "gradient along axis 0 of length 1"),
     ("np.gradient(f2, 1, 2, 3)", ShapeError, "gradient along 2 axes with 3 distances"),
     ("np.interp(f1, [0, 1], [0])", ShapeError, "interp of points of shapes"),
-    ("np.poly(f2)", ShapeError, "poly of a matrix"),
+    ("np.poly(f2)", ShapeError, "poly of shape"),
     ("np.unpackbits(i1)", DTypeError, "unpackbits of int32"),
     ("np.packbits(b1, bitorder='no')", Error, "there is no bitorder 'no'"),
     ("np.vecmat(f1[:3], f2, axis=0)", Error, "vecmat along axis 0"),

@@ -153,7 +153,7 @@ class Branches(Assignments):
         held = self._held(join, init)
         if held is not None:
             return replace(join, variable=held)
-        first: Operand = Const(False if dtype is BOOL else 0.0 if dtype.is_float else 0, type_)
+        first: Operand = Const(False if dtype is BOOL else 0.0 if dtype.is_inexact else 0, type_)
         if join.accepts(init):
             first = self._as_join(join, init).operand
         variable = Variable(self.k.take_id(), type_, join.name if join.name.isidentifier() else "result")

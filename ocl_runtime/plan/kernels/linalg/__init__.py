@@ -6,5 +6,11 @@ triangular.py  triangular systems
 cholesky.py    Cholesky factors
 lu.py          LU factors with partial pivoting, and systems solved with them
 qr.py          Householder reflectors, and what they make of a matrix
-jacobi.py      rows made orthogonal, for eigenvalues and singular values
+jacobi.py      rows made orthogonal, for eigenvalues of symmetric matrices and singular values
+balance.py     rows and columns made of like length
+hessenberg.py  matrices made upper Hessenberg by reflectors
+standard_block.py  real blocks of 2 × 2 on a diagonal
+schur.py       matrices made triangular by QR iterations
+eigenvectors.py    vectors of triangular matrices by back substitution
+eigen.py       eigenvalues and eigenvectors of general matrices, which these steps make
 """
