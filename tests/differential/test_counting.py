@@ -114,6 +114,7 @@ ODD_RANGES = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ODD_RANGES)
 def test_histograms_of_odd_ranges(runtime: InterpretedRuntime, name: str) -> None:
     """The edges are NumPy's; the counts are those between the edges, which NumPy's own of halves are not always."""

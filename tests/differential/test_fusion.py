@@ -229,6 +229,7 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
         yield runtime
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtypes", [FLOATS, INTEGERS[:4], INTEGERS[4:]])  # all at once come near the time limit
 @settings(max_examples=with_builds(-(-settings().max_examples // 3)))
 @given(

@@ -205,7 +205,7 @@ def on_device(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: ocl.asarray(value) if isinstance(value, np.ndarray) else value for name, value in arguments.items()}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("left", KINDS)
 def test_operators(left: str) -> None:
     run_operators(left, [right for right in KINDS if NIGHTLY or is_drawn(left, right)], "interpret")
@@ -216,7 +216,7 @@ def is_drawn(left: str, right: str) -> bool:
     return (KINDS.index(left) + 2 * KINDS.index(right)) % 3 == 0
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("left", KINDS)
 def test_operators_on_the_device(left: str) -> None:
     run_operators(left, KINDS if NIGHTLY else ["f4", "index"], "unchecked")
@@ -333,14 +333,14 @@ def fits(operand: Sequence[Any], result: Expected, *, is_reported: bool) -> np.n
 UNARY_KINDS = [kind for kind in KINDS if kind not in LITERALS and kind != "float"]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", UNARY_KINDS)
 @pytest.mark.parametrize("mode", ["interpret", "unchecked"])
 def test_functions_of_one_number(kind: str, mode: str) -> None:
     run_expressions([*ONE_OPERAND, *REAL, *BITS], [kind], mode)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "kinds",
     [
@@ -360,7 +360,7 @@ def test_functions_of_several_numbers(kinds: tuple[str, ...], mode: str) -> None
     run_expressions([*TWO, *THREE], kinds, mode)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", UNARY_KINDS)
 @pytest.mark.parametrize("mode", ["interpret", "unchecked"])
 def test_casts(kind: str, mode: str) -> None:
@@ -401,6 +401,7 @@ def numpy_type(sign: str, left: str, right: str) -> str:
         return "an error"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("left", [*DTYPES, *LITERALS])
 def test_types_are_numpys_but_for_the_rules_that_say_so(left: str) -> None:
     for right, sign in itertools.product([*DTYPES, *LITERALS], OPERATORS):

@@ -210,6 +210,7 @@ def test_singular_values(runtime: InterpretedRuntime, data: st.DataObject) -> No
     assert (s >= 0).all()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_no_number_ends(runtime: InterpretedRuntime, value: float) -> None:
     host = np.ones((6, 6), "f4")

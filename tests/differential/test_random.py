@@ -141,6 +141,7 @@ def test_an_order_is_that_of_words(runtime: Any, count: int) -> None:
         assert_same(chosen.numpy(), np.argsort(words_of(7, 2, 64, count), kind="stable")[: count // 2])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("real", ["f4", "f8"])
 @pytest.mark.parametrize("shape", [1.0, 4.5, [1.0, 2.5, 300.0]])
 def test_a_gamma_number_is_its_first_candidate(runtime: Any, real: str, shape: Any) -> None:

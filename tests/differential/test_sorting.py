@@ -103,6 +103,7 @@ def test_bfloat16(long: InterpretedRuntime, length: int) -> None:
         np.testing.assert_array_equal(xp.astype(xp.sort(x), "f4").numpy(), np.sort(wide))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["f2", "f4"])
 @pytest.mark.parametrize("length", [9, 600])
 def test_what_stands_before_and_behind(long: InterpretedRuntime, dtype: str, length: int) -> None:

@@ -127,7 +127,7 @@ def functions(shared: Runtime) -> None:
                 getattr(ocl, name)(*map(ocl.asarray, inputs(TABLE[name], dtype))).compute()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", OF_FLOATS)
 @pytest.mark.usefixtures("functions")

@@ -38,7 +38,7 @@ def error(found: Any, exact: np.ndarray) -> float:
     return float(np.linalg.norm(found.numpy() - exact) / max(np.linalg.norm(exact), 1e-30))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [*SMOOTH, *LONG, *OTHERS])
 def test_every_kind_of_length(runtime: Runtime, n: int) -> None:
     host = complex_numbers(3 if n < 5000 else 1, n)

@@ -28,7 +28,7 @@ def identity(host: np.ndarray, n: int) -> np.ndarray:
     return np.broadcast_to(np.eye(n, dtype=host.dtype), (*host.shape[:-2], n, n))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(200, 200), (300, 16, 16), (3, 70, 70)])
 def test_factors_and_systems(runtime: Runtime, shape: tuple[int, ...], dtype: str) -> None:
@@ -52,7 +52,7 @@ def test_factors_and_systems(runtime: Runtime, shape: tuple[int, ...], dtype: st
         within(np.swapaxes(q, -1, -2) @ q, identity(host, n), 1)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(40, 9, 9), (60, 45), (20, 50)])

@@ -82,6 +82,7 @@ def test_the_device_is_told_no_more_than_it_has_to_do(world: World, mask: np.nda
         assert_same(picked.numpy(), host)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [500, N, 4 * N, 2 * N + 77])
 @pytest.mark.parametrize("share", [0.5, 0.01])
 def test_the_count_comes_while_the_device_packs(world: World, size: int, share: float) -> None:

@@ -35,7 +35,7 @@ def runtime(shared: Runtime) -> Iterator[Runtime]:
         yield shared
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("expression", EXPRESSIONS[::20])
 def test_gives_what_numpy_gives(expression: str) -> None:
     expected = eval(expression, names(numpy))

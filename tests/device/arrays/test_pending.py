@@ -41,7 +41,7 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
         yield runtime
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_without_compute_has_a_few_plans(runtime: Runtime, name: str) -> None:
     step, arrays = LOOPS[name]

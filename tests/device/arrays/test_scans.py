@@ -35,6 +35,7 @@ def test_scans_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
             assert_same(ocl.cumulative_sum(x, axis=axis).numpy(), expected, zeros=False)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("shape", "axis"), [((1_000_003,), 0), ((3, 300_001), 1), ((200_001, 2), 0), ((70_000, 9), 1)])
 def test_rows_of_any_length(runtime: Runtime, shape: tuple[int, ...], axis: int) -> None:
     """Few long rows are split into parts, with three kernels; short ones need one. Where work-groups may wait for each

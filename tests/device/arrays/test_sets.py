@@ -21,7 +21,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("shape", [(30, 10), (7000,)])
 @pytest.mark.parametrize("dtype", KINDS)
 def test_all_dtypes(runtime: Runtime, dtype: str, shape: tuple[int, ...]) -> None:

@@ -23,7 +23,7 @@ def runtime(device: Device, engine: Engine, request: pytest.FixtureRequest) -> R
     return made
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("shape", [(100_003,), (5, 4096), (3, 777), (300, 40)])
 def test_scans(runtime: Runtime, shape: tuple[int, ...]) -> None:
     host = RANDOM.integers(-9, 9, shape).astype("f4")
@@ -44,7 +44,7 @@ def test_masks(runtime: Runtime) -> None:
             assert_same(ocl.nonzero(x > limit)[0].numpy(), np.nonzero(host > limit)[0])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [5, 50_000])
 def test_counts_and_sums_at_places(runtime: Runtime, size: int) -> None:
     places, value = RANDOM.integers(0, size, 20_011), RANDOM.integers(-9, 9, 20_011).astype("f4")

@@ -58,7 +58,7 @@ def computes(engine: Engine, case: Case) -> bool:
     return engine.device.capabilities.computes(NEEDS.get(case.name, "f32"))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.usefixtures("built")
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -279,6 +279,7 @@ def _all_functions(dtype: DType, lanes: int, size: int) -> Kernel:
     return k.build()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("lanes", [8, 16])
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 def test_an_extreme_lane_does_not_spoil_the_others(bench: Bench, dtype: DType, lanes: int) -> None:

@@ -188,6 +188,7 @@ def test_a_program_that_nothing_befalls_is_right_and_makes_these_calls(make: Mak
     assert set(count.calls) == set(CALLS)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", CALLS)
 def test_any_call_of_the_driver_may_be_refused(make: Make, name: str) -> None:
     """The first call of a method, its second, and so on, until a program has no more of them."""

@@ -167,7 +167,7 @@ def made(device: Device, engine: Engine, driver: Any, **changes: Any) -> Runtime
 # ---------------------------------------------------------------------- at every place
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [*QUICK, "download", "build", "lend", "borrow"])
 def test_an_exception_anywhere_leaves_every_array_right(
     device: Device, engine: Engine, name: str, request: pytest.FixtureRequest

@@ -109,6 +109,7 @@ HELD: dict[str, tuple[int, Callable[[Any, Any], list[Any]]]] = {
 of its rows."""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HELD)
 def test_no_live_value_is_computed_more_than_twice(runtime: Runtime, name: str) -> None:
     most, make = HELD[name]

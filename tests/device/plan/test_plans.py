@@ -61,6 +61,7 @@ def written(x: Any, y: Any) -> Any:
 EXPRESSIONS["written"] = written
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_an_expression_that_is_like_another_is_not_planned(runtime: Runtime, name: str) -> None:
     """Other memory, values and scalars, the same sizes."""
@@ -78,7 +79,7 @@ def test_an_expression_that_is_like_another_is_not_planned(runtime: Runtime, nam
         assert fresh.statistics()["plan"]["misses"] == 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_many_shapes_share_plans_and_kernels(runtime: Runtime, name: str) -> None:
     rng, expression, planned = np.random.default_rng(1), EXPRESSIONS[name], 0

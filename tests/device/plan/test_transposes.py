@@ -67,7 +67,7 @@ def main() -> None:
 
 
 # Beside the first kind, the second has more work-items for the same tiles: that is one matter for all dtypes.
-@pytest.mark.sample(3)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("target", "dtype"),
     [(kind, dtype) for kind in KINDS for dtype in DTYPES if NIGHTLY or kind != KINDS[1] or dtype == "f2"],

@@ -43,7 +43,7 @@ CASES: dict[str, tuple[Callable[[Generator, str], ocl.Array], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("real", ["f4", "f8"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_distribution(runtime: Runtime, name: str, real: str) -> None:

@@ -169,6 +169,7 @@ def tried(road: Callable[..., list[Storage]], at: int, again: int | None = None,
     return injection.came
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("unified", [True, False], ids=["shared", "own"])
 @pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
 def test_an_exception_anywhere_loses_nothing(road: Callable[..., list[Storage]], unified: bool) -> None:

@@ -12,7 +12,7 @@ from tests.support.classic_kernels.classic import Classic, check, solved
 from tests.support.depth import NIGHTLY
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("size", ["small", "real"] if NIGHTLY else ["small"])
 @pytest.mark.parametrize("classic", CLASSICS, ids=str)
 def test_on_the_device(classic: Classic, size: str) -> None:
@@ -29,6 +29,7 @@ def test_with_each_access_seen(classic: Classic, mode: str) -> None:
     check(problem, solved(problem, mode))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("classic", CLASSICS, ids=str)
 def test_by_hand(classic: Classic, device: Device) -> None:
     """What the language is measured against computes the same."""
