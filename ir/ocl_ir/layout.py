@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ocl_ir.errors import ShapeError
-from ocl_ir.guards import example, formula, formulas, identity, plain
+from ocl_ir.guards import Backed, example, formula, formulas, identity, plain
 from ocl_ir.indices import Item, Shape, Span
 from ocl_ir.sizes import Size
 from ocl_ir.source_line import calling_line
@@ -305,7 +305,15 @@ def _indexed(shape: Shape, strides: tuple[int, ...], offset: int, items: tuple[I
 
 @lru_cache(maxsize=4096)  # asked for every write
 def _contiguous(shape: Shape) -> Layout:
-    return Layout(shape, _row_major(shape))
+    # 1.0 and True equal 1: what is kept here is given to whoever asks for a shape that equals this one.
+    lengths: tuple[Any, ...] = shape
+    for length in lengths:
+        if isinstance(length, bool) or not isinstance(length, int | np.integer | Backed):
+            raise ShapeError(
+                f"the shape {shape} has the length {length!r}", place=calling_line(), remedy="use integers"
+            )
+    lengths = tuple(int(length) if isinstance(length, np.integer) else length for length in lengths)
+    return Layout(lengths, _row_major(lengths))
 
 
 _SOLVER_WORK: Any = 100_000

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ocl_ir import layout as layouts
 from ocl_ir.errors import ShapeError
 from ocl_ir.guards import Guards, formula
 from ocl_ir.indices import Span, parse_index
@@ -128,6 +129,17 @@ def test_the_span_is_that_of_the_range_wherever_it_begins() -> None:
     n, start = guards.size("n", 8), guards.apart("start", 40)
     assert str(formula(Layout((n,), (1,), start).span)) == "n"
     assert Layout((n,), (1,), start).range() == (40, 48)
+
+
+@pytest.mark.parametrize("length", [1.0, True, np.float64(7.0), 7.5])
+def test_a_length_that_equals_an_integer_is_none(length: object) -> None:
+    """Layouts are kept by their shapes, and would have it in place of the integer for all who ask later."""
+    layouts._contiguous.cache_clear()
+    with pytest.raises(ShapeError, match="has the length"):
+        Layout.contiguous((length,))  # type: ignore[arg-type]
+    assert type(Layout.contiguous((int(length),)).shape[0]) is int  # type: ignore[call-overload]
+    layouts._contiguous.cache_clear()
+    assert type(Layout.contiguous((np.int64(5),)).shape[0]) is int
 
 
 def test_ascending_strides_reach_the_same_elements() -> None:
