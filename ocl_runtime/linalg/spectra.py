@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric or Hermitian matrices and singular values by one-sided Jacobi rotations (`OrthogonalRows`)."""
+"""Eigenvalues of symmetric or Hermitian matrices and singular values, by one-sided Jacobi rotations."""
 
 from __future__ import annotations
 

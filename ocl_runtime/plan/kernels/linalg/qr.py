@@ -152,7 +152,7 @@ def reflect_panel_held(
             squares = sum_of(squares)
             below = sqrt(squares)
             if not least < squares < greatest:
-                largest = squares * 0
+                largest = abs(own[0, 0]) * 0
                 for r in hint(range(each), unroll=each):
                     if r * items + item > j:
                         largest = max(largest, abs(own[r, 0]))
