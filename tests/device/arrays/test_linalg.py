@@ -201,13 +201,16 @@ def test_captured(runtime: Runtime) -> None:
         assert np.isnan(ocl.capture(linalg.cholesky)(ocl.asarray(-np.eye(3, dtype="f4"))).numpy()).any()
 
 
-def test_without_elements(runtime: Runtime) -> None:
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+def test_without_elements(runtime: Runtime, dtype: str) -> None:
     with ocl.use(runtime):
         for shape in ((0, 0), (2, 0, 3), (2, 3, 0), (0, 3, 3)):
-            x = ocl.zeros(shape)
+            x = ocl.zeros(shape, dtype=dtype)
             for ord in ("fro", "nuc", 1, 2, np.inf):
-                assert linalg.matrix_norm(x, ord=ord).numpy().tolist() == np.zeros(shape[:-2]).tolist()
+                norms = linalg.matrix_norm(x, ord=ord).numpy()
+                assert (norms.dtype, norms.tolist()) == (np.float32, np.zeros(shape[:-2]).tolist())
             assert linalg.vector_norm(x, ord=np.inf).numpy() == 0
+            assert linalg.vector_norm(x, ord=np.inf).dtype == linalg.svdvals(x).dtype == np.float32
             assert linalg.matrix_rank(x).numpy().tolist() == np.zeros(shape[:-2]).tolist()
             assert linalg.pinv(x).shape == (*shape[:-2], shape[-1], shape[-2])
             for mode in ("reduced", "complete"):
