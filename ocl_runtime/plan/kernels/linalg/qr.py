@@ -59,7 +59,7 @@ def reflector_of(first: Any, below: Any) -> Any:
     factor of the reflector, and what its vector is divided by so that it begins with 1."""
     diagonal = first.real
     factor = first * 0
-    if below != 0 or first.imag != 0:
+    if first.imag != 0 or below != 0:
         diagonal = -copysign(hypot(abs(first), below), first.real)
         factor = divided(diagonal - first, diagonal)
     return (diagonal, factor, first - diagonal)
