@@ -5,9 +5,9 @@
     x = ocl.linalg.solve(a, b)          # LU with partial pivoting
     u, s, vh = ocl.linalg.svd(a, full_matrices=False)
 
-Matrices are the last two axes of float32 and float64 arrays, all axes in front are a batch. Results are expressions;
-only what NumPy raises `LinAlgError` for is found out at once, by one flag (docs/LINALG.md). In the order in which
-functions use each other:
+Matrices are the last two axes of float32, float64, complex64 and complex128 arrays, all axes in front are a batch.
+Results are expressions; only what NumPy raises `LinAlgError` for is found out at once, by one flag (docs/LINALG.md). In
+the order in which functions use each other:
 
     operands.py   what matrices are, and what is wrong with them
     vectors.py    diagonals, products and norms of vectors

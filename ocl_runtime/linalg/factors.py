@@ -14,7 +14,6 @@ from ocl_runtime.arrays import (
     broadcast_to,
     expand_dims,
     isnan,
-    matrix_transpose,
     reshape,
     squeeze,
     use,
@@ -22,7 +21,15 @@ from ocl_runtime.arrays import (
 )
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import Error, ShapeError
-from ocl_runtime.linalg.operands import called, checked, identity_like, matrices, raise_if, real_arrays
+from ocl_runtime.linalg.operands import (
+    adjoint,
+    called,
+    checked,
+    floating_arrays,
+    identity_like,
+    matrices,
+    raise_if,
+)
 from ocl_runtime.linalg.vectors import diagonal
 
 
@@ -34,24 +41,25 @@ class QRResult(NamedTuple):
 
 
 def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Array:
-    """The lower triangular L with L @ L.T = x of symmetric positive definite matrices, of which only the lower
-    triangles are read; `upper`, the U with U.T @ U = x, from the upper ones.
+    """The lower triangular L with L @ L.H = x of symmetric or Hermitian positive definite matrices, of which only the
+    lower triangles are read; `upper`, the U with U.H @ U = x, from the upper ones. L.H is the conjugate transpose, and
+    imaginary parts on the diagonal count as 0.
 
         cholesky(asarray([[4.0, 2.0], [2.0, 5.0]]))  # [[2, 0], [1, 2]]
 
     Raises `LinAlgError` for a matrix that is not positive definite, which a flag tells that is read at once (NaN where
-    the call is captured); `ShapeError` for matrices that are not square, `DTypeError` for others than float32 and
-    float64.
+    the call is captured); `ShapeError` for matrices that are not square, `DTypeError` for others than float32,
+    float64, complex64 and complex128.
     """
     x = matrices("cholesky", x, square=True)
-    factor = called(Cholesky(), matrix_transpose(x) if upper else x)
+    factor = called(Cholesky(), adjoint(x) if upper else x)
     raise_if(any(isnan(diagonal(factor))), "a matrix is not positive definite", "add to its diagonal, or use eigh")
-    return matrix_transpose(factor) if upper else factor
+    return adjoint(factor) if upper else factor
 
 
 def qr(x: ArrayLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """Q with orthonormal columns and upper triangular R with Q @ R = x, by Householder reflections. Of m × n matrices
-    Q is m × k and R k × n, where k is the lesser of both; m if `complete`.
+    Q is m × k and R k × n, where k is the lesser of both; m if `complete`. The diagonal of R is real.
 
     Raises `Error` for another mode; errors else as of `cholesky`, but for `LinAlgError`.
     """
@@ -74,13 +82,14 @@ def solve_triangular(
     a: ArrayLike, b: ArrayLike, /, *, lower: bool = False, transposed: bool = False, unit_diagonal: bool = False
 ) -> Array:
     """The x with a @ x = b for triangular matrices, or a.T @ x = b if they are `transposed`; the other triangle is not
-    read. A `b` with one axis is a vector; else axes in front of the last two broadcast.
+    read. A `b` with one axis is a vector; else axes in front of the last two broadcast. Transposed matrices are not
+    conjugated: for the conjugate transposes give `conj(a)`.
 
         solve_triangular(asarray([[2.0, 0.0], [1.0, 4.0]]), asarray([2.0, 9.0]), lower=True)     # [1, 2]
 
     A zero on the diagonal gives infinities and NaN. Errors as of `cholesky`, but for `LinAlgError`.
     """
-    a, b = real_arrays("solve_triangular", a, b)
+    a, b = floating_arrays("solve_triangular", a, b)
     a, right, batch = system("solve_triangular", a, b)
     algorithm = TriangularSolve(lower=bool(lower), transposed=bool(transposed), unit=bool(unit_diagonal))
     return as_right_side(called(algorithm, broadcast_to(a, (*batch, *a.shape[-2:])), right), b)

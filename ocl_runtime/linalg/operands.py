@@ -6,18 +6,30 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.library_algorithm import LibraryAlgorithm
 from ocl_ir.indices import Shape
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import F32, F64
-from ocl_runtime.arrays import Array, astype, broadcast_to, eye, result_type, use
+from ocl_ir.types import C64, C128, F32, F64
+from ocl_runtime.arrays import (
+    Array,
+    astype,
+    broadcast_to,
+    complex_of,
+    conj,
+    eye,
+    imag,
+    matrix_transpose,
+    real,
+    result_type,
+    use,
+)
 from ocl_runtime.arrays.array import arrays_of
 from ocl_runtime.errors import DTypeError, LinAlgError, ShapeError
 from ocl_runtime.plan.tracing import tracer
 
 
-def real_arrays(what: str, *values: object) -> list[Array]:
-    """Arrays of float32 or float64, all of one dtype. Raises `DTypeError` for others."""
+def floating_arrays(what: str, *values: object) -> list[Array]:
+    """Arrays of float32, float64, complex64 or complex128, all of one dtype. Raises `DTypeError` for others."""
     arrays = arrays_of(what, *values)
     for x in arrays:
-        if x._dtype not in {F32, F64}:
+        if x._dtype not in {F32, F64, C64, C128}:
             raise DTypeError(
                 f"{what} of {x._dtype.public}",
                 place=calling_line(),
@@ -30,7 +42,7 @@ def real_arrays(what: str, *values: object) -> list[Array]:
 def matrices(what: str, x: object, *, square: bool = False) -> Array:
     """An array of matrices. Raises `ShapeError` for less than two axes, and for matrices that are not `square` if they
     are to be."""
-    return checked(what, real_arrays(what, x)[0], square=square)
+    return checked(what, floating_arrays(what, x)[0], square=square)
 
 
 def checked(what: str, x: Array, *, square: bool = False) -> Array:
@@ -42,6 +54,22 @@ def checked(what: str, x: Array, *, square: bool = False) -> Array:
     if square and x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"{what} of matrices {x.shape[-2:]}", place=calling_line(), remedy="give square matrices")
     return x
+
+
+def adjoint(x: Array) -> Array:
+    """The conjugate transposes of matrices: of real ones the transposes, which are views."""
+    return matrix_transpose(conj(x) if x._dtype.is_complex else x)
+
+
+def divided(x: Array, divisors: Array) -> Array:
+    """The quotients by real numbers: complex elements part by part, since `/` takes a reciprocal first, which may
+    overflow."""
+    return complex_of(real(x) / divisors, imag(x) / divisors) if x._dtype.is_complex else x / divisors
+
+
+def squared_magnitudes(x: Array) -> Array:
+    """The squares of the magnitudes of all elements."""
+    return real(conj(x) * x) if x._dtype.is_complex else x * x
 
 
 def called(algorithm: LibraryAlgorithm, *operands: Array) -> Array:

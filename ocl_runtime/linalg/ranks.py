@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays import Array, abs, astype, expand_dims, matmul, matrix_transpose, max, min, sqrt, sum, where
+from ocl_runtime.arrays import Array, abs, astype, expand_dims, matmul, max, min, sqrt, sum, where
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.linalg.factors import as_right_side
-from ocl_runtime.linalg.operands import checked, matrices, real_arrays
+from ocl_runtime.linalg.operands import adjoint, checked, floating_arrays, matrices, squared_magnitudes
 from ocl_runtime.linalg.spectra import svd, svdvals
 
 MatrixOrd: TypeAlias = float | Literal["fro", "nuc"] | None
@@ -35,10 +35,10 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: MatrixOrd = "fr
     """
     x = matrices("matrix_norm", x)
     if ord is None or ord == "fro":
-        return sqrt(sum(x * x, axis=(-2, -1), keepdims=keepdims))
+        return sqrt(sum(squared_magnitudes(x), axis=(-2, -1), keepdims=keepdims))
     extreme = max if ord == "nuc" or ord > 0 else min
     if not x.size and extreme is max:
-        return sum(x, axis=(-2, -1), keepdims=keepdims)
+        return sum(abs(x), axis=(-2, -1), keepdims=keepdims)
     if ord == "nuc" or ord in {2, -2}:
         values = svdvals(x)
         found = sum(values, axis=-1) if ord == "nuc" else extreme(values, axis=-1)
@@ -80,9 +80,9 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     `svd`."""
     x = matrices("pinv", x)
     if not x.size:
-        return matrix_transpose(x)
+        return adjoint(x)
     u, s, vh = svd(x, full_matrices=False)
-    return matmul(matrix_transpose(vh) * expand_dims(_reciprocals(x, s, rtol), axis=-2), matrix_transpose(u))
+    return matmul(adjoint(vh) * expand_dims(_reciprocals(x, s, rtol), axis=-2), adjoint(u))
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, /, *, rtol: ArrayLike | None = None) -> LstsqResult:
@@ -91,7 +91,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Ls
 
     Raises `ShapeError` for shapes that do not fit; errors else as of `svd`.
     """
-    a, b = real_arrays("lstsq", a, b)
+    a, b = floating_arrays("lstsq", a, b)
     checked("lstsq", a)
     right = expand_dims(b, axis=-1) if b.ndim == 1 else b
     if right.shape[-2] != a.shape[-2]:
@@ -101,11 +101,11 @@ def lstsq(a: ArrayLike, b: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Ls
             remedy="the right side needs as many rows as the matrix has",
         )
     u, s, vh = svd(a, full_matrices=False)
-    inner = expand_dims(_reciprocals(a, s, rtol), axis=-1) * matmul(matrix_transpose(u), right)
-    solution = matmul(matrix_transpose(vh), inner)
+    inner = expand_dims(_reciprocals(a, s, rtol), axis=-1) * matmul(adjoint(u), right)
+    solution = matmul(adjoint(vh), inner)
     rest = matmul(a, solution) - right
     rank = sum(astype(s > _cutoff(a, s, rtol), "int64"), axis=-1)
-    residuals = sum(rest * rest, axis=-2)
+    residuals = sum(squared_magnitudes(rest), axis=-2)
     return LstsqResult(as_right_side(solution, b), residuals[..., 0] if b.ndim == 1 else residuals, rank, s)
 
 

@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric matrices and singular values, by one-sided Jacobi rotations (`OrthogonalRows`)."""
+"""Eigenvalues of symmetric or Hermitian matrices and singular values, by one-sided Jacobi rotations."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from ocl_runtime.arrays import (
     argsort,
     broadcast_to,
     concat,
+    conj,
     expand_dims,
     isfinite,
     less,
     logical_and,
     matmul,
-    matrix_transpose,
     max,
+    real,
     sort,
     sqrt,
     sum,
     take_along_axis,
     tril,
+    triu,
     use,
     where,
     zeros,
 )
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.linalg.factors import qr
-from ocl_runtime.linalg.operands import called, identity_like, matrices
+from ocl_runtime.linalg.operands import adjoint, called, divided, identity_like, matrices, squared_magnitudes
 from ocl_runtime.linalg.vectors import diagonal
 
 
@@ -49,23 +51,23 @@ class SVDResult(NamedTuple):
 
 
 def eigh(x: ArrayLike, /) -> EighResult:
-    """The eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns. The lower
-    triangles are read.
+    """The eigenvalues of symmetric or Hermitian matrices in ascending order, which are real, and orthonormal
+    eigenvectors as columns. The lower triangles are read; imaginary parts on the diagonal count as 0.
 
         eigh(asarray([[2.0, 1.0], [1.0, 2.0]])).eigenvalues      # [1, 3]
 
-    Raises `ShapeError` for matrices that are not square, `DTypeError` for others than float32 and float64. NaN in a
-    matrix is NaN in all that comes of it.
+    Raises `ShapeError` for matrices that are not square, `DTypeError` for others than float32, float64, complex64
+    and complex128. NaN in a matrix is NaN in all that comes of it.
     """
     x = matrices("eigh", x, square=True)
     values, rows = _symmetric(x)
     order = argsort(values)
     rows = take_along_axis(rows, broadcast_to(expand_dims(order, axis=-1), rows.shape), axis=-2)
-    return EighResult(take_along_axis(values, order, axis=-1), matrix_transpose(rows))
+    return EighResult(take_along_axis(values, order, axis=-1), adjoint(rows))
 
 
 def eigvalsh(x: ArrayLike, /) -> Array:
-    """The eigenvalues of symmetric matrices in ascending order. Errors as of `eigh`."""
+    """The eigenvalues of symmetric or Hermitian matrices in ascending order. Errors as of `eigh`."""
     return sort(_symmetric(matrices("eigvalsh", x, square=True))[0])
 
 
@@ -74,18 +76,18 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     negative and in descending order. Of m × n matrices and the lesser k of both, U is m × m and Vh n × n, without
     `full_matrices` m × k and k × n.
 
-    Raises `ShapeError` for less than two axes, `DTypeError` for others than float32 and float64. NaN in a matrix is NaN
-    in all that comes of it.
+    Raises `ShapeError` for less than two axes, `DTypeError` for others than float32, float64, complex64 and
+    complex128. NaN in a matrix is NaN in all that comes of it.
     """
     x = matrices("svd", x)
     if x.shape[-2] < x.shape[-1]:
-        u, s, vh = svd(matrix_transpose(x), full_matrices=full_matrices)
-        return SVDResult(matrix_transpose(vh), s, matrix_transpose(u))
+        u, s, vh = svd(adjoint(x), full_matrices=full_matrices)
+        return SVDResult(adjoint(vh), s, adjoint(u))
     *batch, m, n = x.shape
     if not x.size:
         left = identity_like(x, m, tuple(batch))
         with use(x._executor):
-            none = zeros((*batch, n), dtype=x.dtype)
+            none = zeros((*batch, n), dtype=x._dtype.component.numpy)
         return SVDResult(left if full_matrices else left[..., :n], none, identity_like(x, n, tuple(batch)))
     scale, q, r = _triangular(x, complete=full_matrices)
     rows = called(OrthogonalRows(), concat([r, identity_like(x, n, tuple(batch))], axis=-1))
@@ -93,18 +95,18 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     order = argsort(lengths, descending=True)
     rows = take_along_axis(rows, broadcast_to(expand_dims(order, axis=-1), rows.shape), axis=-2)
     # Rows of length 0 have no direction: reflections give one, and those of the others but for the sign.
-    right, upper = qr(matrix_transpose(rows[..., :n]))
-    right = right * expand_dims(where(less(diagonal(upper), 0), -1.0, 1.0), axis=-2).astype(x.dtype)
-    left = matmul(q[..., :n], matrix_transpose(rows[..., n:]))
+    right, upper = qr(adjoint(rows[..., :n]))
+    right = right * expand_dims(where(less(real(diagonal(upper)), 0), -1.0, 1.0), axis=-2).astype(x.dtype)
+    left = matmul(q[..., :n], adjoint(rows[..., n:]))
     u = concat([left, q[..., n:]], axis=-1) if full_matrices and m > n else left
-    return SVDResult(u, take_along_axis(lengths, order, axis=-1) * scale, matrix_transpose(right))
+    return SVDResult(u, take_along_axis(lengths, order, axis=-1) * scale, adjoint(right))
 
 
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of matrices in descending order. Errors as of `svd`."""
     x = matrices("svdvals", x)
     if x.shape[-2] < x.shape[-1]:
-        x = matrix_transpose(x)
+        x = adjoint(x)
     if not x.size:
         return svd(x, full_matrices=False).S
     scale, _, r = _triangular(x, complete=False)
@@ -112,26 +114,26 @@ def svdvals(x: ArrayLike, /) -> Array:
 
 
 def _symmetric(x: Array) -> tuple[Array, Array]:
-    """The eigenvalues of symmetric matrices, and their eigenvectors as rows.
+    """The eigenvalues of symmetric or Hermitian matrices, and the adjoints of their eigenvectors as rows.
 
     A multiple of the identity that makes them positive definite changes no eigenvector, and the rows that rotations
     make orthogonal are eigenvectors then. The eigenvalues are their Rayleigh quotients with the matrices themselves.
     """
     if not x.size:
-        return x[..., 0] if x.shape[-1] else x[..., :0].sum(axis=-1), x
-    lower = tril(x)
-    whole = lower + matrix_transpose(tril(x, k=-1))
-    scaled = whole / _scale(whole)
+        return real(x[..., 0] if x.shape[-1] else x[..., :0].sum(axis=-1)), x
+    below = tril(x, k=-1)
+    whole = below + adjoint(below) + triu(tril(real(x)))
+    scaled = divided(whole, _scale(whole))
     shift = 2 * max(sum(abs(scaled), axis=-1, keepdims=True), axis=-2, keepdims=True) + 1
     rows = called(OrthogonalRows(), scaled + shift * identity_like(x, x.shape[-1], ()))
     rows = rows / expand_dims(_lengths(rows), axis=-1)
-    return sum(matmul(rows, whole) * rows, axis=-1), rows
+    return real(sum(matmul(rows, whole) * conj(rows), axis=-1)), rows
 
 
 def _triangular(x: Array, *, complete: bool) -> tuple[Array, Array, Array]:
     """The greatest magnitudes, and QR factors of the rest; R without rows of zeros."""
     scale = _scale(x)
-    q, r = qr(x / scale, mode="complete" if complete else "reduced")
+    q, r = qr(divided(x, scale), mode="complete" if complete else "reduced")
     return scale[..., 0], q, r[..., : x.shape[-1], :]
 
 
@@ -143,4 +145,4 @@ def _scale(x: Array) -> Array:
 
 def _lengths(rows: Array) -> Array:
     """Those of vectors."""
-    return sqrt(sum(rows * rows, axis=-1))
+    return sqrt(sum(squared_magnitudes(rows), axis=-1))

@@ -27,7 +27,7 @@ from ocl_runtime.arrays import (
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.linalg.factors import as_right_side, system
-from ocl_runtime.linalg.operands import called, identity_like, matrices, raise_if, real_arrays
+from ocl_runtime.linalg.operands import called, floating_arrays, identity_like, matrices, raise_if
 from ocl_runtime.linalg.vectors import diagonal
 
 
@@ -44,10 +44,10 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         solve(asarray([[2.0, 1.0], [1.0, 3.0]]), asarray([3.0, 4.0]))    # [1, 1]
 
     Raises `LinAlgError` for a matrix with a pivot that is 0, which a flag tells that is read at once (infinities and
-    NaN where the call is captured); `ShapeError` for shapes that do not fit, `DTypeError` for others than float32 and
-    float64.
+    NaN where the call is captured); `ShapeError` for shapes that do not fit, `DTypeError` for others than float32,
+    float64, complex64 and complex128.
     """
-    x1, x2 = real_arrays("solve", x1, x2)
+    x1, x2 = floating_arrays("solve", x1, x2)
     x1, right, batch = system("solve", x1, x2)
     factors = _factors(x1)
     if batch != x1.shape[:-2]:
@@ -70,7 +70,7 @@ def det(x: ArrayLike, /) -> Array:
 
 def slogdet(x: ArrayLike, /) -> SlogdetResult:
     """The signs of the determinants, 0 of singular matrices, and the logarithms of their magnitudes, which do not
-    overflow. Errors as of `det`."""
+    overflow. The signs of complex ones are complex numbers of magnitude 1. Errors as of `det`."""
     signs, on_diagonal = _pivoted("slogdet", x)
     return SlogdetResult(signs * prod(sign(on_diagonal), axis=-1), sum(log(abs(on_diagonal)), axis=-1))
 

@@ -26,7 +26,7 @@ from ocl_runtime.arrays.array import array_of, arrays_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
-from ocl_runtime.linalg.operands import real_arrays
+from ocl_runtime.linalg.operands import floating_arrays, squared_magnitudes
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
@@ -95,18 +95,20 @@ def vector_norm(
 
         vector_norm(asarray([3.0, 4.0]))             # 5.0
 
-    Raises `DTypeError` for others than float32 and float64, `ShapeError` for axes that do not exist.
+    Raises `DTypeError` for others than float32, float64, complex64 and complex128, `ShapeError` for axes that do not
+    exist.
     """
-    x = real_arrays("vector_norm", x)[0]
+    x = floating_arrays("vector_norm", x)[0]
     how: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     if ord == 2:
-        return sqrt(sum(x * x, **how))
+        return sqrt(sum(squared_magnitudes(x), **how))
+    magnitudes = abs(x)
     if ord == 1:
-        return sum(abs(x), **how)
+        return sum(magnitudes, **how)
     if ord == 0:
-        return count_nonzero(x, **how).astype(x.dtype)
+        return count_nonzero(x, **how).astype(magnitudes.dtype)
     if math.isinf(ord) and ord > 0:
-        return max(abs(x), **how) if x.size else sum(x, **how)
+        return max(magnitudes, **how) if x.size else sum(magnitudes, **how)
     if math.isinf(ord):
-        return min(abs(x), **how)
-    return sum(abs(x) ** ord, **how) ** (1 / ord)
+        return min(magnitudes, **how)
+    return sum(magnitudes**ord, **how) ** (1 / ord)

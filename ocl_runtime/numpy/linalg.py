@@ -14,24 +14,22 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, F32, F64
 from ocl_runtime import linalg
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import Error, LinAlgError, ShapeError
 from ocl_runtime.linalg.eigen import EigResult
 from ocl_runtime.linalg.factors import QRResult
-from ocl_runtime.linalg.operands import shows_values
+from ocl_runtime.linalg.operands import adjoint, shows_values
 from ocl_runtime.linalg.ranks import LstsqResult
 from ocl_runtime.linalg.spectra import EighResult, SVDResult
 from ocl_runtime.linalg.systems import SlogdetResult
-from ocl_runtime.numpy.operands import NOT_GIVEN, NoArrayError, array_of, arrays, floats
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, floats
 from ocl_runtime.numpy.products import cross as _cross
 from ocl_runtime.numpy.products import matmul as _matmul
 from ocl_runtime.numpy.products import outer as _outer
 from ocl_runtime.numpy.products import tensordot as _tensordot
 from ocl_runtime.numpy.products import vecdot as _vecdot
-from ocl_runtime.numpy.promotion import on_device
 
 __all__ = [
     "LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
@@ -41,54 +39,41 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _real(*values: Any) -> list[Array]:
-    """Arrays whose elements have the dtype that NumPy computes with: integers and bools float64. Raises `NoArrayError`
-    for complex numbers, which NumPy takes on the host."""
-    found = arrays("linalg", values)
-    if any(x._dtype.kind == "complex" for x in found):
-        raise NoArrayError(
-            "linear algebra of complex numbers", place=calling_line(), remedy="use numpy.linalg on x.numpy()"
-        )
-    whole = on_device(np.dtype(np.float64), found[0]._executor)
-    return [xp.astype(x, whole) if x._dtype is BOOL or x._dtype.is_integer else x for x in found]
-
-
 def cholesky(a: Any, /, *, upper: bool = False) -> Array:
     """The lower triangular factors of positive definite matrices, or the upper ones."""
-    return linalg.cholesky(*_real(a), upper=upper)
+    return linalg.cholesky(*floats(a), upper=upper)
 
 
 def qr(a: Any, mode: str = "reduced") -> QRResult | Array:
     """Factors with orthonormal columns and upper triangular ones, or these alone for "r"."""
     if mode == "r":
-        return linalg.qr(*_real(a)).R
-    return linalg.qr(*_real(a), mode=mode)  # type: ignore[arg-type]
+        return linalg.qr(*floats(a)).R
+    return linalg.qr(*floats(a), mode=mode)  # type: ignore[arg-type]
 
 
 def solve(a: Any, b: Any) -> Array:
     """The x with a @ x = b."""
-    return linalg.solve(*_real(a, b))
+    return linalg.solve(*floats(a, b))
 
 
 def inv(a: Any) -> Array:
     """The inverses of matrices."""
-    return linalg.inv(*_real(a))
+    return linalg.inv(*floats(a))
 
 
 def det(a: Any) -> Array:
     """The determinants of matrices."""
-    return linalg.det(*_real(a))
+    return linalg.det(*floats(a))
 
 
 def slogdet(a: Any) -> SlogdetResult:
     """The signs of determinants, and the logarithms of their magnitudes."""
-    return linalg.slogdet(*_real(a))
+    return linalg.slogdet(*floats(a))
 
 
 def matrix_power(a: Any, n: int) -> Array:
     """Powers of matrices, of integers too."""
-    x = array_of(a)
-    return linalg.matrix_power(x if x._dtype in {F32, F64} else _real(x)[0], n)
+    return linalg.matrix_power(floats(a)[0], n)
 
 
 def eig(a: Any) -> EigResult:
@@ -123,56 +108,56 @@ def _all_real(x: Array, values: Array) -> bool:
 
 
 def eigh(a: Any, UPLO: str = "L") -> EighResult:  # noqa: N803  # NumPy's name
-    """The eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
+    """The eigenvalues and eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
     return linalg.eigh(_lower(a, UPLO))
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Array:  # noqa: N803  # NumPy's name
-    """The eigenvalues of symmetric matrices, of which one triangle is read."""
+    """The eigenvalues of symmetric or Hermitian matrices, of which one triangle is read."""
     return linalg.eigvalsh(_lower(a, UPLO))
 
 
 def _lower(a: Any, triangle: str) -> Array:
     """Matrices whose lower triangle is the one that is asked for."""
-    x = _real(a)[0]
+    x = floats(a)[0]
     if triangle.upper() not in {"L", "U"}:
         raise Error(f"UPLO={triangle!r}", place=calling_line(), remedy="use 'L' or 'U'")
-    return xp.matrix_transpose(x) if triangle.upper() == "U" and x.ndim > 1 else x
+    return adjoint(x) if triangle.upper() == "U" and x.ndim > 1 else x
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> SVDResult | Array:
     """The singular value decomposition, or the singular values alone. What is symmetric needs nothing of its own."""
-    return linalg.svd(*_real(a), full_matrices=full_matrices) if compute_uv else linalg.svdvals(*_real(a))
+    return linalg.svd(*floats(a), full_matrices=full_matrices) if compute_uv else linalg.svdvals(*floats(a))
 
 
 def svdvals(x: Any, /) -> Array:
     """The singular values in descending order."""
-    return linalg.svdvals(*_real(x))
+    return linalg.svdvals(*floats(x))
 
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:  # noqa: N803
     """How many singular values are above `tol`, or `rtol` times the greatest; of vectors, whether any is not 0."""
-    x = _real(A)[0]
+    x = floats(A)[0]
     if x.ndim < 2:
         return xp.astype(xp.any(xp.not_equal(x, 0)), "int64")
     if tol is None:
         return linalg.matrix_rank(x, rtol=rtol)
-    limit = array_of(tol, x.dtype, x._executor)
+    limit = array_of(tol, x._dtype.component.numpy, x._executor)
     return xp.sum(xp.astype(linalg.svdvals(x) > xp.expand_dims(limit, axis=-1), "int64"), axis=-1)
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NOT_GIVEN) -> Array:
     """The Moore-Penrose inverses."""
-    x = _real(a)[0]
+    x = floats(a)[0]
     relative = rtol if rtol is not NOT_GIVEN else 1e-15 if rcond is None else rcond
-    return linalg.pinv(x, rtol=None if relative is None else array_of(relative, x.dtype, x._executor))
+    return linalg.pinv(x, rtol=None if relative is None else array_of(relative, x._dtype.component.numpy, x._executor))
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
     """The solution of least squares, the squares of residuals, the rank and the singular values of one matrix.
 
     There are residuals for a matrix of full rank with more rows than columns only: its rank is read at once."""
-    x, right = _real(a, b)
+    x, right = floats(a, b)
     if x.ndim != 2:
         raise ShapeError(f"lstsq of shape {x.shape}", place=calling_line(), remedy="give one matrix")
     if rcond is not None and rcond < 0:
@@ -187,7 +172,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of all elements, or those of vectors along an axis or of matrices in two."""
-    array = _real(x)[0]
+    array = floats(x)[0]
     if axis is None:
         if ord is None or (array.ndim == 1 and ord == 2) or (array.ndim == 2 and ord == "fro"):
             found = linalg.vector_norm(xp.reshape(array, -1))
@@ -206,17 +191,17 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """The norms of vectors."""
-    return linalg.vector_norm(*_real(x), axis=axis, keepdims=keepdims, ord=ord)
+    return linalg.vector_norm(*floats(x), axis=axis, keepdims=keepdims, ord=ord)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norms of matrices."""
-    return linalg.matrix_norm(*_real(x), keepdims=keepdims, ord=ord)
+    return linalg.matrix_norm(*floats(x), keepdims=keepdims, ord=ord)
 
 
 def cond(x: Any, p: Any = None) -> Array:
     """The condition of matrices: by singular values, or by a norm of theirs and that of their inverses."""
-    array = _real(x)[0]
+    array = floats(x)[0]
     if p in {None, 2, -2}:
         return linalg.cond(array, ord=p)
     return linalg.matrix_norm(array, ord=p) * linalg.matrix_norm(linalg.inv(array), ord=p)
@@ -259,7 +244,7 @@ def _cheapest(matrices: Sequence[Array], lengths: Sequence[int]) -> Array:
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     """The x with tensordot(a, x, x.ndim) = b."""
-    x, right = _real(a, b)
+    x, right = floats(a, b)
     if axes is not None:
         x = xp.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
     shape = x.shape[right.ndim :]
@@ -268,7 +253,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
 
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse of the product with a tensor over its first `ind` axes."""
-    x = _real(a)[0]
+    x = floats(a)[0]
     if ind < 1:
         raise ShapeError(f"tensorinv with ind={ind}", place=calling_line(), remedy="give a positive number of axes")
     rows = 1

@@ -12,14 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
-from ocl_ir.graph.linalg import Cholesky
+from ocl_ir.graph.linalg import Cholesky, LuFactor
 from ocl_runtime import linalg
 from ocl_runtime.linalg.operands import called
 from ocl_runtime.plan.kernels import library_kernel
 from ocl_runtime.plan.kernels.linalg import cholesky, jacobi, lu, qr, triangular
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
-from tests.support.matrices import KINDS, largest, matrix, symmetric, within
+from tests.support.matrices import KINDS, adjoint, largest, matrix, symmetric, within
 
 QUICK = settings(
     max_examples=max(1, settings.default.max_examples // 12),
@@ -32,7 +32,7 @@ TARGETS = {
 }
 SHAPES = st.tuples(st.integers(0, 7), st.integers(0, 7))
 BATCHES = st.sampled_from([(), (1,), (2,), (0,), (2, 2)])
-DTYPES = st.sampled_from(["f4", "f8"])
+DTYPES = st.sampled_from(["f4", "c8", "f8", "c16"])
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def identity(host: np.ndarray) -> np.ndarray:
 
 
 def check_orthonormal(columns: np.ndarray) -> None:
-    within(np.swapaxes(columns, -1, -2) @ columns, identity(columns), 1)
+    within(adjoint(columns) @ columns, identity(columns), 1)
 
 
 @given(data=st.data())
@@ -81,13 +81,12 @@ def check_orthonormal(columns: np.ndarray) -> None:
 def test_cholesky(runtime: InterpretedRuntime, data: st.DataObject) -> None:
     n, batch = data.draw(SHAPES)[0], data.draw(BATCHES)
     half, upper = matrix("random", (*batch, n, n), data.draw(DTYPES)), data.draw(st.booleans())
-    host = half @ np.swapaxes(half, -1, -2) + np.eye(n, dtype=half.dtype)
+    host = half @ adjoint(half) + np.eye(n, dtype=half.dtype)
     read = np.triu(host) if upper else np.tril(host)
     with xp.use(runtime):
         factor = linalg.cholesky(xp.asarray(read), upper=upper).numpy()
     np.testing.assert_array_equal(factor, np.triu(factor) if upper else np.tril(factor))
-    transposed = np.swapaxes(factor, -1, -2)
-    within(transposed @ factor if upper else factor @ transposed, host, largest(host))
+    within(adjoint(factor) @ factor if upper else factor @ adjoint(factor), host, largest(host))
 
 
 @pytest.mark.parametrize("pivot", [0.0, -1.0, np.nan])
@@ -139,7 +138,7 @@ def test_determinants_and_inverses(runtime: InterpretedRuntime, data: st.DataObj
     with xp.use(runtime):
         host, a = drawn(data, (*batch, n, n), ("random", "singular", "defective", "zeros"))
         determinant, (sign, logarithm) = linalg.det(a).numpy(), linalg.slogdet(a)
-        wanted = np.linalg.det(host.astype("f8"))
+        wanted = np.linalg.det(host.astype(np.result_type(host, "f8")))
         scale = np.maximum(largest(host), 1) ** n
         assert (np.abs(determinant - wanted) <= 50 * n * np.finfo(host.dtype).eps * scale).all()
         with np.errstate(all="ignore"):
@@ -168,6 +167,17 @@ def test_qr(runtime: InterpretedRuntime, data: st.DataObject) -> None:
     wanted = np.linalg.qr(host, mode=mode)
     assert (q.shape, r.shape) == (wanted.Q.shape, wanted.R.shape)
     np.testing.assert_array_equal(r, np.triu(r))
+    assert not np.diagonal(r, axis1=-2, axis2=-1).imag.any()
+    check_orthonormal(q)
+    within(q @ r, host, largest(host))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+@pytest.mark.parametrize("kind", ["tiny", "huge"])
+def test_qr_of_what_has_no_squares(runtime: InterpretedRuntime, kind: str, dtype: str) -> None:
+    host = matrix(kind, (5, 2), dtype)
+    with xp.use(runtime):
+        q, r = (factor.numpy() for factor in linalg.qr(xp.asarray(host)))
     check_orthonormal(q)
     within(q @ r, host, largest(host))
 
@@ -182,10 +192,10 @@ def test_eigenvalues(runtime: InterpretedRuntime, data: st.DataObject) -> None:
         alone = linalg.eigvalsh(xp.asarray(np.tril(host))).numpy()
     scale = largest(host)
     check_orthonormal(vectors)
-    within(vectors * values[..., None, :] @ np.swapaxes(vectors, -1, -2), host, scale)
-    wanted = np.linalg.eigvalsh(host.astype("f8"))[..., None]
-    within(values[..., None], wanted.astype(dtype), scale)
-    within(alone[..., None], wanted.astype(dtype), scale)
+    within(vectors * values[..., None, :] @ adjoint(vectors), host, scale)
+    wanted = np.linalg.eigvalsh(host.astype(np.result_type(host, "f8")))[..., None].astype(host.real.dtype)
+    within(values[..., None], wanted, scale)
+    within(alone[..., None], wanted, scale)
     assert (np.diff(values) >= 0).all()
 
 
@@ -200,10 +210,11 @@ def test_singular_values(runtime: InterpretedRuntime, data: st.DataObject) -> No
     wanted = np.linalg.svd(host, full_matrices=full)
     assert [part.shape for part in (u, s, vh)] == [part.shape for part in wanted]
     check_orthonormal(u)
-    check_orthonormal(np.swapaxes(vh, -1, -2))
+    check_orthonormal(adjoint(vh))
     k, scale = s.shape[-1], largest(host)
     within(u[..., :k] * s[..., None, :] @ vh[..., :k, :], host, scale)
-    values = np.linalg.svd(host.astype("f8"), compute_uv=False)[..., None].astype(host.dtype)
+    exact = host.astype(np.result_type(host, "f8"))
+    values = np.linalg.svd(exact, compute_uv=False)[..., None].astype(host.real.dtype)
     within(s[..., None], values, scale)
     within(alone[..., None], values, scale)
     assert (np.diff(s) <= 0).all()
@@ -211,9 +222,9 @@ def test_singular_values(runtime: InterpretedRuntime, data: st.DataObject) -> No
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_no_number_ends(runtime: InterpretedRuntime, value: float) -> None:
-    host = np.ones((6, 6), "f4")
+@pytest.mark.parametrize(("value", "dtype"), [(np.nan, "f4"), (np.inf, "c8")])
+def test_what_is_no_number_ends(runtime: InterpretedRuntime, value: float, dtype: str) -> None:
+    host = np.ones((6, 6), dtype)
     host[2, 3] = host[3, 2] = value
     with xp.use(runtime):
         x = xp.asarray(host)
@@ -221,6 +232,29 @@ def test_what_is_no_number_ends(runtime: InterpretedRuntime, value: float) -> No
         assert np.isnan(linalg.svd(x).S.numpy()).any()
         assert np.isnan(linalg.qr(x).R.numpy()).any()
         assert not np.isfinite(linalg.det(x).numpy())
+
+
+def test_every_algorithm_of_complex_matrices(runtime: InterpretedRuntime) -> None:
+    """With a column of numbers so small that their reciprocals are infinite."""
+    host = matrix("random", (6, 5), "c8")
+    host[:, 1] *= 3e-40
+    square = host[:5]
+    positive = square @ adjoint(square) + np.eye(5, dtype="c8")
+    with xp.use(runtime):
+        q, r = (factor.numpy() for factor in linalg.qr(xp.asarray(host)))
+        u, s, vh = (part.numpy() for part in linalg.svd(xp.asarray(host), full_matrices=False))
+        values, vectors = (part.numpy() for part in linalg.eigh(xp.asarray(positive)))
+        root = linalg.cholesky(xp.asarray(np.tril(positive))).numpy()
+        factors = called(LuFactor(), xp.asarray(square)).numpy()
+    for columns in (q, u, adjoint(vh), vectors):
+        check_orthonormal(columns)
+    within(vectors * values[..., None, :] @ adjoint(vectors), positive, largest(positive))
+    within(root @ adjoint(root), positive, largest(positive))
+    within(q @ r, host, largest(host))
+    within(u * s[..., None, :] @ vh, host, largest(host))
+    for row, other in enumerate(factors[5].real.astype(int)):
+        square[[row, other]] = square[[other, row]]
+    within((np.tril(factors[:5], -1) + np.eye(5, dtype="c8")) @ np.triu(factors[:5]), square, largest(square))
 
 
 def test_sizes_in_one_plan(runtime: InterpretedRuntime) -> None:

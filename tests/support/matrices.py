@@ -10,10 +10,12 @@ KINDS = ("random", "graded", "singular", "defective", "hilbert", "zeros", "ident
 
 
 def matrix(kind: str, shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
-    """Matrices of a kind in the last two axes."""
+    """Matrices of a kind in the last two axes; complex ones are no real ones times a number."""
     rng = np.random.default_rng(seed)
     *_, m, n = shape
-    host = rng.standard_normal(shape)
+    host, is_complex = rng.standard_normal(shape), np.dtype(dtype).kind == "c"
+    if is_complex:
+        host = host + 1j * rng.standard_normal(shape)
     if kind == "graded":
         host *= 10.0 ** -np.linspace(0, 12, m)[:, None] if m else 1
     elif kind == "singular" and m and n:
@@ -29,13 +31,20 @@ def matrix(kind: str, shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.n
         host = np.broadcast_to(np.eye(m, n), shape).copy()
     elif kind in {"tiny", "huge"}:
         host *= 1e-30 if kind == "tiny" else 1e30
+    if is_complex and kind in {"defective", "hilbert"}:
+        host = host * np.exp(1j * np.arange(m))[:, None] * np.exp(2j * np.arange(n))
     return host.astype(dtype)
 
 
 def symmetric(kind: str, shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
-    """Symmetric matrices made of them."""
+    """Symmetric or Hermitian matrices made of them."""
     host = matrix(kind, shape, dtype, seed)
-    return host + np.swapaxes(host, -1, -2)
+    return host + adjoint(host)
+
+
+def adjoint(host: np.ndarray) -> np.ndarray:
+    """The conjugate transposes."""
+    return np.swapaxes(host, -1, -2).conj()
 
 
 def within(found: np.ndarray, wanted: np.ndarray, scale: Any, times: float = 10) -> None:
@@ -46,13 +55,18 @@ def within(found: np.ndarray, wanted: np.ndarray, scale: Any, times: float = 10)
     if not found.size:
         return
     n = max(found.shape[-2:])
-    difference = np.abs(found.astype(np.float64) - wanted.astype(np.float64)).max(axis=(-2, -1))
+    difference = np.abs(_exact(found) - _exact(wanted)).max(axis=(-2, -1))
     assert (difference <= times * n * np.finfo(found.dtype).eps * np.asarray(scale, np.float64)).all()
 
 
 def largest(host: np.ndarray) -> np.ndarray:
-    """The 2-norm of each matrix, by NumPy in float64."""
+    """The 2-norm of each matrix, by NumPy in twice the precision of float32."""
     if not host.size:
         return np.zeros(host.shape[:-2])
-    norms: np.ndarray = np.linalg.norm(host.astype(np.float64), 2, axis=(-2, -1))
+    norms: np.ndarray = np.linalg.norm(_exact(host), 2, axis=(-2, -1))
     return norms
+
+
+def _exact(host: np.ndarray) -> np.ndarray:
+    """As float64 or complex128."""
+    return host.astype(np.result_type(host, np.float64))

@@ -11,8 +11,8 @@ from ocl_ir.types import C64, C128, F32
 
 @dataclass(frozen=True, slots=True)
 class Cholesky(LibraryAlgorithm):
-    """Of symmetric matrices (…, n, n), of which the lower triangles are read, the lower triangular L with
-    L @ L.T = A; NaN from the first column on whose pivot is not positive."""
+    """Of symmetric or Hermitian matrices (…, n, n), of which the lower triangles are read, the lower triangular L with
+    L @ L.H = A; NaN from the first column on whose pivot is not positive. L.H is the conjugate transpose."""
 
     overwrites: ClassVar[int | None] = 0
 
@@ -24,7 +24,7 @@ class Cholesky(LibraryAlgorithm):
 @dataclass(frozen=True, slots=True)
 class TriangularSolve(LibraryAlgorithm):
     """Of triangular matrices A (…, n, n) and right sides B (…, n, k), the X with A @ X = B, or A.T @ X = B where they
-    are `transposed`. `unit`: the diagonal counts as ones."""
+    are `transposed`, which conjugates nothing. `unit`: the diagonal counts as ones."""
 
     lower: bool
     transposed: bool = False
@@ -40,7 +40,7 @@ class TriangularSolve(LibraryAlgorithm):
 class LuFactor(LibraryAlgorithm):
     """Of matrices (…, n, n), n + 1 rows (…, n + 1, n): L below the diagonal of n rows, whose own is ones, and U in the
     rest of them, with P @ A = L @ U; in the last row, for each row in turn, the one that it changed places with, as a
-    number of the same dtype."""
+    number of the same dtype. Pivots have the greatest magnitude of their columns."""
 
     def result(self, *operands: Typed) -> Typed:
         """A row more than the matrices."""
@@ -60,7 +60,7 @@ class LuSolve(LibraryAlgorithm):
 @dataclass(frozen=True, slots=True)
 class QrFactor(LibraryAlgorithm):
     """Of matrices (…, m, n), the rows of Q and then those of R, each in row-major order, in one axis: Q is (m, k) and R
-    is (k, n), where k is m if `complete`, else the lesser of m and n."""
+    is (k, n), where k is m if `complete`, else the lesser of m and n. The diagonal of R is real."""
 
     complete: bool = False
 
@@ -73,7 +73,7 @@ class QrFactor(LibraryAlgorithm):
 
 @dataclass(frozen=True, slots=True)
 class OrthogonalRows(LibraryAlgorithm):
-    """Of matrices W (…, n, m), the rows of Q @ W for an orthogonal Q that makes their first n elements orthogonal:
+    """Of matrices W (…, n, m), the rows of Q @ W for a unitary Q that makes their first n elements orthogonal:
     one-sided Jacobi. No element is so great or small that its square is not a number of its dtype, unless it counts as
     0."""
 

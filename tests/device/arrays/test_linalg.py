@@ -13,10 +13,10 @@ from ocl_runtime.errors import DTypeError, Error, LinAlgError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import has
-from tests.support.matrices import KINDS, largest, matrix, symmetric, within
+from tests.support.matrices import KINDS, adjoint, largest, matrix, symmetric, within
 
 linalg = ocl.linalg
-DTYPES = ["f4", "f8"]
+DTYPES = ["f4", "f8", "c8", "c16"]
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +35,23 @@ def test_factors_and_systems(runtime: Runtime, shape: tuple[int, ...], dtype: st
     if not has(runtime, dtype):
         return
     n, host = shape[-1], matrix("random", shape, dtype)
-    positive = host @ np.swapaxes(host, -1, -2) + np.eye(n, dtype=dtype)
+    positive = host @ adjoint(host) + np.eye(n, dtype=dtype)
     right = matrix("random", (*shape[:-1], 3), dtype, 1)
     with ocl.use(runtime):
         a, b = ocl.asarray(host), ocl.asarray(right)
         lower = linalg.cholesky(ocl.asarray(positive)).numpy()
-        within(lower @ np.swapaxes(lower, -1, -2), positive, largest(positive))
+        within(lower @ adjoint(lower), positive, largest(positive))
         x = linalg.solve(a, b).numpy()
         within(host @ x, right, largest(host) * largest(x))
         inverse = linalg.inv(a).numpy()
         within(host @ inverse, identity(host, n), largest(host) * largest(inverse))
         y = linalg.solve_triangular(ocl.asarray(lower), b, lower=True).numpy()
         within(lower @ y, right, largest(lower) * largest(y))
+        y = linalg.solve_triangular(ocl.conj(ocl.asarray(lower)), b, lower=True, transposed=True).numpy()
+        within(adjoint(lower) @ y, right, largest(lower) * largest(y))
         q, r = (part.numpy() for part in linalg.qr(a))
         within(q @ r, host, largest(host))
-        within(np.swapaxes(q, -1, -2) @ q, identity(host, n), 1)
+        within(adjoint(q) @ q, identity(host, n), 1)
 
 
 @pytest.mark.sample(6)
@@ -63,12 +65,13 @@ def test_spectra(runtime: Runtime, shape: tuple[int, ...], kind: str, dtype: str
     n, k = shape[-1], min(shape[-2:])
     with ocl.use(runtime):
         values, vectors = (part.numpy() for part in linalg.eigh(ocl.asarray(square)))
-        within(vectors * values[..., None, :] @ np.swapaxes(vectors, -1, -2), square, largest(square))
-        within(np.swapaxes(vectors, -1, -2) @ vectors, identity(square, n), 1)
+        assert values.dtype == np.abs(square).dtype
+        within(vectors * values[..., None, :] @ adjoint(vectors), square, largest(square))
+        within(adjoint(vectors) @ vectors, identity(square, n), 1)
         u, s, vh = (part.numpy() for part in linalg.svd(ocl.asarray(host)))
         within(u[..., :k] * s[..., None, :] @ vh[..., :k, :], host, largest(host))
-        within(np.swapaxes(u, -1, -2) @ u, identity(host, shape[-2]), 1)
-        within(np.swapaxes(vh, -1, -2) @ vh, identity(host, n), 1)
+        within(adjoint(u) @ u, identity(host, shape[-2]), 1)
+        within(adjoint(vh) @ vh, identity(host, n), 1)
 
 
 RANKS = {
@@ -90,19 +93,26 @@ RANKS = {
     "vector_norm": (lambda la, x: la.vector_norm(x, axis=1), 1e-5),
     "vector_norm of all": (lambda la, x: la.vector_norm(x, ord=3, keepdims=True), 1e-5),
     "vector_norm 0": (lambda la, x: la.vector_norm(x, axis=-1, ord=0), 0),
-    "vector_norm inf": (lambda la, x: la.vector_norm(x, axis=(0, 2), ord=-np.inf), 0),
+    "vector_norm inf": (lambda la, x: la.vector_norm(x, axis=(0, 2), ord=-np.inf), 1e-6),
     "svdvals": (lambda la, x: la.svdvals(x), 1e-4),
     "cond": (lambda la, x: la.cond(x), 1e-2),
+    "det": (lambda la, x: la.det(x[:, :5]), 1e-4),
+    "sign of the determinant": (lambda la, x: la.slogdet(x[:, :5])[0], 1e-4),
+    "logarithm of the determinant": (lambda la, x: la.slogdet(x[:, :5])[1], 1e-3),
+    "vecdot": (lambda la, x: la.vecdot(x[0], x[1]), 1e-5),
+    "tensordot": (lambda la, x: la.tensordot(x[0], x[1], axes=((0,), (0,))), 1e-5),
+    "with real numbers": (lambda la, x: la.solve(abs(x[:, :5]), x[:, 3:]), 1e-2),
 }
 
 
 @pytest.mark.sample(2)
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
 @pytest.mark.parametrize("name", RANKS)
-def test_what_is_made_of_them(runtime: Runtime, name: str) -> None:
+def test_what_is_made_of_them(runtime: Runtime, name: str, dtype: str) -> None:
     function, close = RANKS[name]
-    host = matrix("random", (4, 8, 5), "f4")
+    host = matrix("random", (4, 8, 5), dtype)
     host[2, :, 4] = host[2, :, 0]
-    if name == "cond":
+    if name in {"cond", "sign of the determinant", "logarithm of the determinant", "with real numbers"}:
         host = host[:2]
     with ocl.use(runtime):
         found, wanted = function(linalg, ocl.asarray(host)).numpy(), function(np.linalg, host)
@@ -110,8 +120,9 @@ def test_what_is_made_of_them(runtime: Runtime, name: str) -> None:
         np.testing.assert_allclose(found, wanted, rtol=close or 1e-7, atol=close)
 
 
-def test_least_squares(runtime: Runtime) -> None:
-    host, right = matrix("random", (30, 6), "f4"), matrix("random", (30, 2), "f4", 1)
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+def test_least_squares(runtime: Runtime, dtype: str) -> None:
+    host, right = matrix("random", (30, 6), dtype), matrix("random", (30, 2), dtype, 1)
     with ocl.use(runtime):
         found = linalg.lstsq(ocl.asarray(host), ocl.asarray(right))
         for one, other in zip(found, np.linalg.lstsq(host, right), strict=True):
@@ -122,17 +133,21 @@ def test_least_squares(runtime: Runtime) -> None:
             np.testing.assert_allclose(one.numpy(), other, rtol=1e-4, atol=1e-4)
 
 
-def test_numpys_functions_come_here(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    host, integers = matrix("random", (6, 6), "f4"), np.array([[2, 1], [1, 3]])
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+def test_numpys_functions_come_here(runtime: Runtime, dtype: str) -> None:
+    host, integers = matrix("random", (6, 6), dtype), np.array([[2, 1], [1, 3]])
     with ocl.use(runtime):
         x, i = ocl.asarray(host), ocl.asarray(integers)
         for function in (np.linalg.inv, np.linalg.det, lambda a: np.linalg.eigh(a, "U").eigenvalues, np.linalg.norm,
                          lambda a: np.linalg.multi_dot([a, a[:, :2], a[:2]]), lambda a: np.linalg.qr(a, mode="r"),
                          lambda a: np.linalg.tensorsolve(a.reshape(2, 3, 6), a[:2, :3]), np.linalg.matrix_rank,
                          lambda a: np.linalg.norm(a, axis=(0, 1), ord="nuc"), lambda a: np.linalg.cond(a, 1),
-                         lambda a: np.linalg.pinv(a[:, :4])):  # fmt: skip
+                         lambda a: np.linalg.cholesky(a @ a.conj().T + 3 * np.eye(6, dtype="f4"), upper=True),
+                         lambda a: np.linalg.tensorinv(a, ind=1), lambda a: np.linalg.matrix_power(a, 2),
+                         lambda a: np.linalg.pinv(a[:, :4]), lambda a: np.linalg.matrix_rank(a, tol=1e-3)):  # fmt: skip
             found = function(x)
             assert isinstance(found, ocl.Array)
+            assert found.dtype == function(host).dtype
             np.testing.assert_allclose(found.numpy(), function(host), rtol=1e-3, atol=1e-3)
         if has(runtime, "f8"):
             assert np.linalg.det(i).dtype == np.float64
@@ -173,13 +188,16 @@ def test_captured(runtime: Runtime) -> None:
         assert np.isnan(ocl.capture(linalg.cholesky)(ocl.asarray(-np.eye(3, dtype="f4"))).numpy()).any()
 
 
-def test_without_elements(runtime: Runtime) -> None:
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+def test_without_elements(runtime: Runtime, dtype: str) -> None:
     with ocl.use(runtime):
         for shape in ((0, 0), (2, 0, 3), (2, 3, 0), (0, 3, 3)):
-            x = ocl.zeros(shape)
+            x = ocl.zeros(shape, dtype=dtype)
             for ord in ("fro", "nuc", 1, 2, np.inf):
-                assert linalg.matrix_norm(x, ord=ord).numpy().tolist() == np.zeros(shape[:-2]).tolist()
+                norms = linalg.matrix_norm(x, ord=ord).numpy()
+                assert (norms.dtype, norms.tolist()) == (np.float32, np.zeros(shape[:-2]).tolist())
             assert linalg.vector_norm(x, ord=np.inf).numpy() == 0
+            assert linalg.vector_norm(x, ord=np.inf).dtype == linalg.svdvals(x).dtype == np.float32
             assert linalg.matrix_rank(x).numpy().tolist() == np.zeros(shape[:-2]).tolist()
             assert linalg.pinv(x).shape == (*shape[:-2], shape[-1], shape[-2])
             for mode in ("reduced", "complete"):

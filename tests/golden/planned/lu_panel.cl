@@ -133,8 +133,8 @@ void lu_panel_held(__global float *restrict a_buffer,
             const float factor = f32_0;
             f32_0 = factor;
             if (pivot != 0.0f) {
-                const float factor_2 = factor / pivot;
-                f32_0 = factor_2;
+                const float return_1 = factor / pivot;
+                f32_0 = return_1;
             }
             a[batch * a_stride0 + item * a_stride1 + j] = f32_0;
             #pragma unroll 16

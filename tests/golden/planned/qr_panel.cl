@@ -120,13 +120,13 @@ void reflect_panel_held(__global float *restrict a_buffer,
             const float below = sqrt(group_sum);
             f32_0 = below;
             if (!(least < group_sum && group_sum < greatest)) {
-                const float largest = group_sum * 0.0f;
+                const float largest = fabs(own[0]) * 0.0f;
                 f32_1 = largest;
                 #pragma unroll 4
                 for (int r_2 = 0; r_2 < 4; ++r_2) {
                     if (r_2 * 256 + item_1 > j) {
-                        const float abs_value_1 = fabs(own[r_2 * 16]);
-                        const float largest_2 = abs_value_1 > f32_1 ? abs_value_1 : f32_1;
+                        const float abs_value_2 = fabs(own[r_2 * 16]);
+                        const float largest_2 = abs_value_2 > f32_1 ? abs_value_2 : f32_1;
                         f32_1 = largest_2;
                     }
                 }
@@ -189,7 +189,8 @@ void reflect_panel_held(__global float *restrict a_buffer,
                     if (r_3 * 256 + item_1 > j) {
                         f32_2 = 0.0f;
                         if (group_max > 0.0f) {
-                            f32_2 = own[r_3 * 16] / group_max;
+                            const float return_1 = own[r_3 * 16] / group_max;
+                            f32_2 = return_1;
                         } else {
                             f32_2 = own[r_3 * 16];
                         }
@@ -237,18 +238,22 @@ void reflect_panel_held(__global float *restrict a_buffer,
                 const float below_2 = group_max * sqrt(group_sum_1);
                 f32_0 = below_2;
             }
-            const float first = heads[j];
-            const float factor = first * 0.0f;
-            f32_1 = first;
+            const float heads_value = heads[j];
+            const float kept_3 = f32_0;
+            const float factor = heads_value * 0.0f;
+            f32_1 = heads_value;
             f32_2 = factor;
-            if (f32_0 != 0.0f) {
-                const float diagonal_1 = -copysign(hypot(first, f32_0), first);
-                const float factor_2 = (diagonal_1 - first) / diagonal_1;
+            if (kept_3 != 0.0f) {
+                const float diagonal_1 = -copysign(hypot(fabs(heads_value), kept_3), heads_value);
+                const float return_2 = (diagonal_1 - heads_value) / diagonal_1;
                 f32_1 = diagonal_1;
-                f32_2 = factor_2;
+                f32_2 = return_2;
             }
+            const float difference_1 = heads_value - f32_1;
+            const float kept_4 = f32_1;
+            const float factor_2 = f32_2;
             if (item_1 == 0) {
-                factors[batch * factors_stride0 + j] = f32_2;
+                factors[batch * factors_stride0 + j] = factor_2;
             }
             #pragma unroll 4
             for (int r_4 = 0; r_4 < 4; ++r_4) {
@@ -256,17 +261,18 @@ void reflect_panel_held(__global float *restrict a_buffer,
                 const bool is_equal_2 = row_2 == j;
                 reflector[r_4] = (float)(is_equal_2 ? 1 : 0);
                 if (row_2 > j) {
-                    float v_2 = 0.0f;
+                    f32_2 = 0.0f;
                     if (f32_0 != 0.0f) {
-                        v_2 = own[r_4 * 16] / (first - f32_1);
+                        const float return_3 = own[r_4 * 16] / difference_1;
+                        f32_2 = return_3;
                     } else {
-                        v_2 = own[r_4 * 16];
+                        f32_2 = own[r_4 * 16];
                     }
-                    reflector[r_4] = v_2;
+                    reflector[r_4] = f32_2;
                     own[r_4 * 16] = reflector[r_4];
                 }
                 if (is_equal_2) {
-                    own[r_4 * 16] = f32_1;
+                    own[r_4 * 16] = kept_4;
                 }
             }
             #pragma unroll 16
@@ -321,7 +327,7 @@ void reflect_panel_held(__global float *restrict a_buffer,
             #pragma unroll 16
             for (int c_5 = 1; c_5 < 16; ++c_5) {
                 if (c_5 < difference_3) {
-                    const float product_23 = sums[c_5 * 128] * f32_2;
+                    const float product_23 = sums[c_5 * 128] * factor_2;
                     const float negated = -product_23;
                     #pragma unroll 4
                     for (int r_6 = 0; r_6 < 4; ++r_6) {
@@ -349,19 +355,19 @@ void reflect_panel_held(__global float *restrict a_buffer,
         #pragma unroll 16
         for (int c_7 = 0; c_7 < 16; ++c_7) {
             if (is_less_16 && c_7 < a_shape2) {
-                f32_2 = 0.0f;
+                f32_0 = 0.0f;
                 if (row_3 <= c_7) {
-                    f32_2 = own[r_8 * 16 + c_7];
+                    f32_0 = own[r_8 * 16 + c_7];
                 } else {
-                    f32_2 = own[r_8 * 16 + c_7] * 0.0f;
+                    f32_0 = own[r_8 * 16 + c_7] * 0.0f;
                 }
-                a[batch * a_stride0 + row_3 * a_stride1 + c_7] = f32_2;
+                a[batch * a_stride0 + row_3 * a_stride1 + c_7] = f32_0;
                 if (c_7 < v_shape2) {
-                    f32_2 = (float)(row_3 == c_7 ? 1 : 0);
+                    f32_0 = (float)(row_3 == c_7 ? 1 : 0);
                     if (row_3 > c_7) {
-                        f32_2 = own[r_8 * 16 + c_7];
+                        f32_0 = own[r_8 * 16 + c_7];
                     }
-                    v[batch * v_stride0 + row_3 * v_stride1 + c_7] = f32_2;
+                    v[batch * v_stride0 + row_3 * v_stride1 + c_7] = f32_0;
                 }
             }
         }

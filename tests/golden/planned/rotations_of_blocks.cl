@@ -88,23 +88,25 @@ void rotate_blocks(__global float *restrict w_buffer,
                 const float8 x = vload8(0, w + sum_4);
                 const int sum_5 = product_3 + q * w_stride1;
                 const float8 y = vload8(0, w + sum_5);
-                const float8 alpha = x * x;
-                const float8 beta = y * y;
+                const float8 return_2 = x * x;
+                const float8 return_3 = y * y;
                 const float8 gamma = x * y;
-                float8 alpha_1 = alpha;
-                float8 beta_1 = beta;
+                float8 alpha = return_2;
+                float8 beta = return_3;
                 float8 gamma_1 = gamma;
                 for (int e = 8; e < length_1; e += 8) {
                     const float8 x_1 = vload8(0, w + (sum_4 + e));
                     const float8 y_1 = vload8(0, w + (sum_5 + e));
-                    const float8 alpha_2 = alpha_1 + x_1 * x_1;
-                    const float8 beta_2 = beta_1 + y_1 * y_1;
+                    const float8 return_4 = x_1 * x_1;
+                    const float8 alpha_1 = alpha + return_4;
+                    const float8 return_5 = y_1 * y_1;
+                    const float8 beta_1 = beta + return_5;
                     const float8 gamma_2 = gamma_1 + x_1 * y_1;
-                    alpha_1 = alpha_2;
-                    beta_1 = beta_2;
+                    alpha = alpha_1;
+                    beta = beta_1;
                     gamma_1 = gamma_2;
                 }
-                const float8 kept = alpha_1;
+                const float8 kept = alpha;
                 const float result = kept.s0;
                 const float result_1 = result + kept.s1;
                 const float result_2 = result_1 + kept.s2;
@@ -113,7 +115,7 @@ void rotate_blocks(__global float *restrict w_buffer,
                 const float result_5 = result_4 + kept.s5;
                 const float result_6 = result_5 + kept.s6;
                 const float result_7 = result_6 + kept.s7;
-                const float8 kept_1 = beta_1;
+                const float8 kept_1 = beta;
                 const float result_8 = kept_1.s0;
                 const float result_9 = result_8 + kept_1.s1;
                 const float result_10 = result_9 + kept_1.s2;
@@ -132,26 +134,31 @@ void rotate_blocks(__global float *restrict w_buffer,
                 const float result_22 = result_21 + kept_2.s6;
                 const float result_23 = result_22 + kept_2.s7;
                 const float tangent = result_23 * 0.0f;
+                const float abs_value = fabs(result_23);
                 float tangent_1 = tangent;
-                if (fabs(result_23) > tolerance * (sqrt(result_7) * sqrt(result_15))) {
-                    const float zeta = (result_15 - result_7) / (2.0f * result_23);
+                if (abs_value > tolerance * (sqrt(result_7) * sqrt(result_15))) {
+                    const float zeta = (result_15 - result_7) / (2.0f * abs_value);
+                    const float return_6 = copysign(1.0f, result_23);
                     const float quotient = 1.0f / (fabs(zeta) + sqrt(1.0f + zeta * zeta));
-                    const float tangent_2 = copysign(quotient, zeta);
-                    tangent_1 = tangent_2;
+                    const float return_7 = copysign(quotient, zeta) * return_6;
+                    tangent_1 = return_7;
                 }
-                const float return_2 = tangent_1;
-                if (return_2 != 0.0f) {
-                    const float cosine = 1.0f / sqrt(1.0f + return_2 * return_2);
-                    const float sine = cosine * return_2;
+                const float return_8 = tangent_1;
+                if (return_8 != 0.0f) {
+                    const float return_9 = return_8 * return_8;
+                    const float cosine = 1.0f / sqrt(1.0f + return_9);
+                    const float return_10 = cosine * return_8;
                     const float8 repeated = (float8)(cosine);
-                    const float8 repeated_1 = (float8)(sine);
+                    const float8 repeated_1 = (float8)(return_10);
                     for (int e_1 = 0; e_1 < w_shape2; e_1 += 8) {
                         const int sum_11 = sum_4 + e_1;
                         const float8 x_2 = vload8(0, w + sum_11);
                         const int sum_12 = sum_5 + e_1;
                         const float8 y_2 = vload8(0, w + sum_12);
-                        vstore8(repeated * x_2 - repeated_1 * y_2, 0, w + sum_11);
-                        vstore8(repeated_1 * x_2 + repeated * y_2, 0, w + sum_12);
+                        const float8 return_11 = repeated * x_2;
+                        vstore8(return_11 - repeated_1 * y_2, 0, w + sum_11);
+                        const float8 return_12 = repeated * y_2;
+                        vstore8(repeated_1 * x_2 + return_12, 0, w + sum_12);
                     }
                     any_rotated_1 = true;
                 }
@@ -159,8 +166,8 @@ void rotate_blocks(__global float *restrict w_buffer,
         }
         bool_0 = any_rotated_1;
     }
-    const bool return_3 = bool_0;
-    if (return_3 && item == 0) {
+    const bool return_13 = bool_0;
+    if (return_13 && item == 0) {
         atomic_max(rotated + (batch * rotated_stride0 + sweep), 1);
     }
 }

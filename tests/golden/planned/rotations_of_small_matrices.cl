@@ -78,65 +78,72 @@ void rotate_small(__global float *restrict w_buffer,
             const int second = (turn + 15 - slot) % 15;
             const int q = is_equal ? 15 : second;
             const int product_5 = first * 17;
-            const float alpha = own[product_5] * 0.0f;
-            f32_0 = alpha;
-            f32_1 = alpha;
-            f32_2 = alpha;
+            const float gamma = own[product_5] * 0.0f;
+            f32_0 = gamma;
+            f32_1 = gamma;
+            f32_2 = gamma;
             const int product_6 = q * 17;
             for (int e = lane; e < length_1; e += 4) {
                 const float x = own[product_5 + e];
                 const float y = own[product_6 + e];
-                const float alpha_2 = f32_0 + x * x;
-                const float beta_1 = f32_1 + y * y;
-                const float gamma_1 = f32_2 + x * y;
-                f32_0 = alpha_2;
-                f32_1 = beta_1;
-                f32_2 = gamma_1;
+                const float return_1 = x * x;
+                const float alpha_1 = f32_1 + return_1;
+                const float return_2 = y * y;
+                const float beta_1 = f32_2 + return_2;
+                const float gamma_2 = f32_0 + x * y;
+                f32_0 = gamma_2;
+                f32_1 = alpha_1;
+                f32_2 = beta_1;
             }
-            const float gamma_2 = f32_2;
-            sums[item_1] = f32_0;
-            sums[sum_3] = f32_1;
-            sums[sum_4] = gamma_2;
+            const float gamma_3 = f32_0;
+            sums[item_1] = f32_1;
+            sums[sum_3] = f32_2;
+            sums[sum_4] = gamma_3;
             barrier(CLK_LOCAL_MEM_FENCE);
-            const float alpha_3 = sums[product_4];
+            const float alpha_2 = sums[product_4];
             const float beta_2 = sums[sum_5];
-            const float gamma_3 = sums[sum_6];
-            f32_1 = alpha_3;
-            f32_0 = beta_2;
-            f32_2 = gamma_3;
+            const float gamma_4 = sums[sum_6];
+            f32_2 = alpha_2;
+            f32_1 = beta_2;
+            f32_0 = gamma_4;
             for (int other = 1; other < 4; ++other) {
                 const int sum_11 = product_4 + other;
-                const float alpha_5 = f32_1 + sums[sum_11];
-                const float beta_4 = f32_0 + sums[32 + sum_11];
-                const float gamma_5 = f32_2 + sums[64 + sum_11];
-                f32_1 = alpha_5;
-                f32_0 = beta_4;
-                f32_2 = gamma_5;
+                const float alpha_4 = f32_2 + sums[sum_11];
+                const float beta_4 = f32_1 + sums[32 + sum_11];
+                const float gamma_6 = f32_0 + sums[64 + sum_11];
+                f32_2 = alpha_4;
+                f32_1 = beta_4;
+                f32_0 = gamma_6;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            const float kept_3 = f32_1;
-            const float kept_4 = f32_0;
-            const float gamma_6 = f32_2;
-            const float tangent = gamma_6 * 0.0f;
-            f32_2 = tangent;
-            if (fabs(gamma_6) > tolerance * (sqrt(kept_3) * sqrt(kept_4))) {
-                const float zeta = (kept_4 - kept_3) / (2.0f * gamma_6);
+            const float kept_3 = f32_2;
+            const float kept_4 = f32_1;
+            const float gamma_7 = f32_0;
+            const float tangent = gamma_7 * 0.0f;
+            const float abs_value = fabs(gamma_7);
+            f32_0 = tangent;
+            if (abs_value > tolerance * (sqrt(kept_3) * sqrt(kept_4))) {
+                const float zeta = (kept_4 - kept_3) / (2.0f * abs_value);
+                const float return_3 = copysign(1.0f, gamma_7);
                 const float quotient = 1.0f / (fabs(zeta) + sqrt(1.0f + zeta * zeta));
-                const float tangent_2 = copysign(quotient, zeta);
-                f32_2 = tangent_2;
+                const float return_4 = copysign(quotient, zeta) * return_3;
+                f32_0 = return_4;
             }
-            const float return_1 = f32_2;
-            if (return_1 != 0.0f) {
-                const float cosine = 1.0f / sqrt(1.0f + return_1 * return_1);
-                const float sine = cosine * return_1;
-                const int product_15 = q * 17;
+            const float return_5 = f32_0;
+            if (return_5 != 0.0f) {
+                const float return_6 = return_5 * return_5;
+                const float cosine = 1.0f / sqrt(1.0f + return_6);
+                const float return_7 = cosine * return_5;
+                const int product_12 = q * 17;
                 for (int e_1 = lane; e_1 < w_shape2; e_1 += 4) {
                     const int sum_17 = product_5 + e_1;
                     const float x_1 = own[sum_17];
-                    const int sum_18 = product_15 + e_1;
+                    const int sum_18 = product_12 + e_1;
                     const float y_1 = own[sum_18];
-                    own[sum_17] = cosine * x_1 - sine * y_1;
-                    own[sum_18] = sine * x_1 + cosine * y_1;
+                    const float return_8 = cosine * x_1;
+                    own[sum_17] = return_8 - return_7 * y_1;
+                    const float return_9 = cosine * y_1;
+                    own[sum_18] = return_7 * x_1 + return_9;
                 }
                 rotated = true;
             }
@@ -170,7 +177,7 @@ void rotate_small(__global float *restrict w_buffer,
             break;
         }
     }
-    const int product_21 = batch * w_stride0;
+    const int product_16 = batch * w_stride0;
     for (int place_1 = item_1; place_1 < w_shape1 * w_shape2; place_1 += 32) {
         int row_1;
         if (w_shape2 == 0) {
@@ -190,6 +197,6 @@ void rotate_small(__global float *restrict w_buffer,
             if (remainder__2 != 0 && (remainder__2 < 0) != (w_shape2 < 0))
                 remainder__2 += w_shape2;
         }
-        w[product_21 + row_1 * w_stride1 + remainder__2] = own[row_1 * 17 + remainder__2];
+        w[product_16 + row_1 * w_stride1 + remainder__2] = own[row_1 * 17 + remainder__2];
     }
 }

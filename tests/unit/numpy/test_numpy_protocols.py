@@ -111,7 +111,7 @@ DOWNLOADED: list[tuple[Callable[[Any], Any], int]] = [
     (lambda x: np.sort_complex(x[0]), 1),
     (lambda x: np.divide.accumulate(x, axis=1), 1),
     (lambda x: np.add.reduceat(x, [0, 1], axis=1), 1),
-    (lambda x: np.polyfit(x[0] * 1j, x[1], 1), 2),
+    (lambda x: np.quantile(x[0], 0.5, weights=abs(x[1]), method="inverted_cdf"), 2),
 ]
 
 

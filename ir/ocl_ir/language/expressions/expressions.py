@@ -215,6 +215,10 @@ class Expressions(FStrings):
         )
 
     def _number_attribute(self, value: Number, name: str) -> Value:
+        if name in {"real", "imag"}:
+            return self._part(value, name)
+        if name == "dtype" and value.kind == "typed":
+            return value.dtype.numpy
         if value.lanes > 1:
             if name == "replace":
                 return Method(value, name)
@@ -224,14 +228,16 @@ class Expressions(FStrings):
             raise self.fault(
                 f"a vector of {value.lanes} lanes has no {name}", "use x, y, z, w, s0 to sf, lo, hi, even or odd"
             )
-        if name == "dtype" and value.kind == "typed":
-            return value.dtype.numpy
-        if name in {"real", "imag"} and value.dtype.is_complex:
-            return Number(self.k.op(name, value.ref), value.dtype.component)
         raise self.fault(
             f"{name} of {self.described(value)} has no meaning in a kernel",
-            "a number has a dtype, a complex one real and imag, a vector components",
+            "a number has a dtype, real and imag, a vector components",
         )
+
+    def _part(self, value: Number, name: str) -> Value:
+        """The real or the imaginary part; of a real number itself and zero, as in Python."""
+        if value.dtype.is_complex:
+            return Number(self.k.op(name, value.ref), value.dtype.component)
+        return value if name == "real" else 0
 
     def lanes_of(self, value: Number, lanes: Sequence[int]) -> Number:
         """Some lanes of a vector, as a scalar or a vector."""

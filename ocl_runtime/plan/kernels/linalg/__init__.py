@@ -1,5 +1,6 @@
 """Linear algebra: what `ocl_ir.graph.linalg` names, as launches.
 
+scalars.py     what formulas of real and complex numbers share
 groups.py      what work-items of a group do together
 matrices.py    parts of the matrices of a batch
 triangular.py  triangular systems

@@ -12,15 +12,24 @@ from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import wait
-from ocl_runtime.plan.kernels.linalg.matrices import batched, clear_above, part, subtract_product, transposed
+from ocl_runtime.plan.kernels.linalg.matrices import (
+    adjoint,
+    batched,
+    clear_above,
+    conjugated,
+    part,
+    subtract_product,
+    transposed,
+)
+from ocl_runtime.plan.kernels.linalg.scalars import divided
 from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-fma, group_id, local_array, local_id, local_size, private_array, sqrt, unrolled = (
+conj, fma, group_id, local_array, local_id, local_size, private_array, sqrt, unrolled = (
     BUILTINS[name]
     for name in (
-        "fma", "group_id", "local_array", "local_id", "local_size", "private_array", "sqrt", "unrolled",
+        "conj", "fma", "group_id", "local_array", "local_id", "local_size", "private_array", "sqrt", "unrolled",
     )
 )  # fmt: skip
 
@@ -35,7 +44,7 @@ def cholesky_block(a: Any, block: int, dtype: Any) -> None:
     item = local_id(0)
     items = local_size(0)
     rows = local_array((block, block + 1), dtype)
-    pivots = local_array(block, dtype)
+    pivots = local_array(block, dtype.component)
     for i in range(item, n, items):
         for j in range(i + 1):
             rows[i, j] = a[batch, i, j]
@@ -45,16 +54,16 @@ def cholesky_block(a: Any, block: int, dtype: Any) -> None:
             if i >= j:
                 value = rows[i, j]
                 for k in range(j):
-                    value = value - rows[i, k] * rows[j, k]
+                    value = value - rows[i, k] * conj(rows[j, k])
                 rows[i, j] = value
                 if i == j:
-                    pivots[j] = sqrt(value) if value > 0 else value * math.nan
+                    pivots[j] = sqrt(value.real) if value.real > 0 else value.real * math.nan
         wait()
         for i in range(item, n, items):
             if i == j:
                 rows[i, j] = pivots[j]
             elif i > j:
-                rows[i, j] = rows[i, j] / pivots[j]
+                rows[i, j] = divided(rows[i, j], pivots[j])
         wait()
     for i in range(item, n, items):
         for j in range(i + 1):
@@ -67,7 +76,7 @@ def cholesky_block_held(a: Any, block: int, dtype: Any) -> None:
     batch = group_id(0)
     row = local_id(0)
     own = private_array(block, dtype)
-    pivots = local_array(block, dtype)
+    pivots = local_array(block, dtype.component)
     column = local_array(block, dtype)
     for j in unrolled(range(block)):
         own[j] = 1 if row == j else 0
@@ -75,13 +84,14 @@ def cholesky_block_held(a: Any, block: int, dtype: Any) -> None:
             own[j] = a[batch, row, j]
     for j in unrolled(range(block)):
         if row == j:
-            pivots[j] = sqrt(own[j]) if own[j] > 0 else own[j] * math.nan
+            pivot = own[j].real
+            pivots[j] = sqrt(pivot) if pivot > 0 else pivot * math.nan
         wait()
-        own[j] = pivots[j] if row == j else own[j] / pivots[j]
+        own[j] = pivots[j] if row == j else divided(own[j], pivots[j])
         column[row] = own[j]
         wait()
         for k in unrolled(range(j + 1, block)):
-            own[k] = fma(-own[j], column[k], own[k])
+            own[k] = fma(-own[j], conj(column[k]), own[k])
     for j in unrolled(range(block)):
         if j <= row < n:
             a[batch, row, j] = own[j]
@@ -104,8 +114,9 @@ def _factor(launches: Launches, a: Buffer) -> None:
     first, second = (0, half), (half, n)
     below = part(a, second, first)
     _factor(launches, part(a, first, first))
-    solve_triangular(launches, part(a, first, first), transposed(below), lower=True)
-    subtract_product(launches, part(a, second, second), below, transposed(below))
+    # Of below @ corner.H = what is there, the transposes have the conjugates of the corner in front.
+    solve_triangular(launches, conjugated(launches, part(a, first, first)), transposed(below), lower=True)
+    subtract_product(launches, part(a, second, second), below, adjoint(launches, below))
     _factor(launches, part(a, second, second))
 
 

@@ -21,13 +21,14 @@ from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import any_of, wait
 from ocl_runtime.plan.kernels.linalg.matrices import batched, fill, part
+from ocl_runtime.plan.kernels.linalg.scalars import phase, scaled, squared_magnitude
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-atomic_max, copysign, group_id, local_array, local_id, local_size, sqrt, unrolled, vload, vstore = (
+atomic_max, conj, copysign, group_id, local_array, local_id, local_size, sqrt, unrolled, vload, vstore = (
     BUILTINS[name]
     for name in (
-        "atomic_max", "copysign", "group_id", "local_array", "local_id", "local_size", "sqrt",
+        "atomic_max", "conj", "copysign", "group_id", "local_array", "local_id", "local_size", "sqrt",
         "unrolled", "vload", "vstore",
     )
 )  # fmt: skip
@@ -46,11 +47,12 @@ _LANES = 8
 
 
 def rotation(alpha: Any, beta: Any, gamma: Any, tolerance: Any) -> Any:
-    """The tangent that makes two rows orthogonal, from their squares and their product; 0 if they are."""
+    """The tangent that makes two rows orthogonal, from their squares and their product; 0 if they are. That of complex
+    rows has the phase of the product."""
     tangent = gamma * 0
     if abs(gamma) > tolerance * (sqrt(alpha) * sqrt(beta)):
-        zeta = (beta - alpha) / (2 * gamma)
-        tangent = copysign(1 / (abs(zeta) + sqrt(1 + zeta * zeta)), zeta)
+        zeta = (beta - alpha) / (2 * abs(gamma))
+        tangent = scaled(phase(gamma), copysign(1 / (abs(zeta) + sqrt(1 + zeta * zeta)), zeta))
     return tangent
 
 
@@ -91,13 +93,13 @@ def rotate_small(
                 tangent = rotation(alpha, beta, gamma, tolerance)
                 if tangent != 0:
                     rotated = True
-                    cosine = 1 / sqrt(1 + tangent * tangent)
-                    sine = cosine * tangent
+                    cosine = 1 / sqrt(1 + squared_magnitude(tangent))
+                    sine = scaled(tangent, cosine)
                     for e in range(lane, m, lanes):
                         x = own[p, e]
                         y = own[q, e]
-                        own[p, e] = cosine * x - sine * y
-                        own[q, e] = sine * x + cosine * y
+                        own[p, e] = scaled(x, cosine) - sine * y
+                        own[q, e] = conj(sine) * x + scaled(y, cosine)
             wait()
         if not any_of(rotated):
             break
@@ -139,15 +141,15 @@ def rotate_small_alone(
 
 def dots(own: Any, p: Any, q: Any, lane: Any, lanes: int, length: Any) -> Any:
     """The part that a work-item has of the squares and the product of two rows."""
-    alpha = own[p, 0] * 0
+    gamma = own[p, 0] * 0
+    alpha = gamma.real
     beta = alpha
-    gamma = alpha
     for e in range(lane, length, lanes):
         x = own[p, e]
         y = own[q, e]
-        alpha = alpha + x * x
-        beta = beta + y * y
-        gamma = gamma + x * y
+        alpha = alpha + squared_magnitude(x)
+        beta = beta + squared_magnitude(y)
+        gamma = gamma + x * conj(y)
     return (alpha, beta, gamma)
 
 
@@ -157,12 +159,12 @@ def joined(sums: Any, alpha: Any, beta: Any, gamma: Any, item: Any, slot: Any, l
     sums[1, item] = beta
     sums[2, item] = gamma
     wait()
-    alpha = sums[0, slot * lanes]
-    beta = sums[1, slot * lanes]
+    alpha = sums[0, slot * lanes].real
+    beta = sums[1, slot * lanes].real
     gamma = sums[2, slot * lanes]
     for other in range(1, lanes):
-        alpha = alpha + sums[0, slot * lanes + other]
-        beta = beta + sums[1, slot * lanes + other]
+        alpha = alpha + sums[0, slot * lanes + other].real
+        beta = beta + sums[1, slot * lanes + other].real
         gamma = gamma + sums[2, slot * lanes + other]
     wait()
     return (alpha, beta, gamma)
@@ -214,27 +216,27 @@ def rotate_blocks(
 def wide_dots(w: Any, batch: Any, p: Any, q: Any, lane: Any, lanes: int, wide: int, length: Any) -> Any:
     """The part that a work-item has of the squares and the product of two rows, in vectors if they are `wide`."""
     if wide == 1:
-        alpha = w[batch, p, 0] * 0
+        gamma = w[batch, p, 0] * 0
+        alpha = gamma.real
         beta = alpha
-        gamma = alpha
         for e in range(lane, length, lanes):
             x = w[batch, p, e]
             y = w[batch, q, e]
-            alpha = alpha + x * x
-            beta = beta + y * y
-            gamma = gamma + x * y
+            alpha = alpha + squared_magnitude(x)
+            beta = beta + squared_magnitude(y)
+            gamma = gamma + x * conj(y)
         return (alpha, beta, gamma)
     x = vload(w, (batch, p, 0), wide)
     y = vload(w, (batch, q, 0), wide)
-    alpha = x * x
-    beta = y * y
-    gamma = x * y
+    alpha = squared_magnitude(x)
+    beta = squared_magnitude(y)
+    gamma = x * conj(y)
     for e in range(wide, length, wide):
         x = vload(w, (batch, p, e), wide)
         y = vload(w, (batch, q, e), wide)
-        alpha = alpha + x * x
-        beta = beta + y * y
-        gamma = gamma + x * y
+        alpha = alpha + squared_magnitude(x)
+        beta = beta + squared_magnitude(y)
+        gamma = gamma + x * conj(y)
     return (total(alpha, wide), total(beta, wide), total(gamma, wide))
 
 
@@ -248,25 +250,25 @@ def total(vector: Any, wide: int) -> Any:
 
 def rotate_wide(w: Any, batch: Any, p: Any, q: Any, tangent: Any, lane: Any, lanes: int, wide: int) -> None:
     """Rotates two rows, in vectors if they are `wide`."""
-    cosine = 1 / sqrt(1 + tangent * tangent)
-    sine = cosine * tangent
+    cosine = 1 / sqrt(1 + squared_magnitude(tangent))
+    sine = scaled(tangent, cosine)
     if wide == 1:
         for e in range(lane, w.shape[2], lanes):
             x = w[batch, p, e]
             y = w[batch, q, e]
-            w[batch, p, e] = cosine * x - sine * y
-            w[batch, q, e] = sine * x + cosine * y
+            w[batch, p, e] = scaled(x, cosine) - sine * y
+            w[batch, q, e] = conj(sine) * x + scaled(y, cosine)
     else:
         for e in range(0, w.shape[2], wide):
             x = vload(w, (batch, p, e), wide)
             y = vload(w, (batch, q, e), wide)
-            vstore(w, (batch, p, e), cosine * x - sine * y)
-            vstore(w, (batch, q, e), sine * x + cosine * y)
+            vstore(w, (batch, p, e), scaled(x, cosine) - sine * y)
+            vstore(w, (batch, q, e), conj(sine) * x + scaled(y, cosine))
 
 
 def _tolerance(dtype: DType, length: int) -> tuple[DType, float]:
     """The cosine of two rows that count as orthogonal (Drmac and Veselic, LAPACK's gesvj): what rounding leaves."""
-    return dtype, math.sqrt(length) * float(np.finfo(dtype.numpy).eps)
+    return dtype.component, math.sqrt(length) * float(np.finfo(dtype.numpy).eps)
 
 
 def orthogonal_rows_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:

@@ -21,6 +21,7 @@ from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import joined_by, wait
 from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product
+from ocl_runtime.plan.kernels.linalg.scalars import quotient
 from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
@@ -39,7 +40,7 @@ _HELD = 8, 8
 _HELD_BYTES = 16
 """Of a column for a work-item, up to which twice as many columns find room."""
 _MOVED = 32
-"""Rows that change places in local memory, and columns of a group there."""
+"""Rows that change places in local memory, and columns of a group there: half as many of complex128."""
 _SPAN = 256
 """Elements that a work-item of a CPU moves."""
 _ITEMS = 256
@@ -80,7 +81,7 @@ def lu_panel(a: Any, pivots: Any, first: Any, panel: int, dtype: Any) -> None:
         wait()
         pivot = top[j]
         for i in range(j + 1 + item, m, items):
-            factor = a[batch, i, j] / pivot if pivot != 0 else a[batch, i, j]
+            factor = quotient(a[batch, i, j], pivot) if pivot != 0 else a[batch, i, j]
             a[batch, i, j] = factor
             for c in range(j + 1, n):
                 a[batch, i, c] = a[batch, i, c] - factor * top[c]
@@ -136,7 +137,7 @@ def lu_panel_held(a: Any, pivots: Any, first: Any, panel: int, each: int, dtype:
             if j < row < m:
                 factor = top[0] if row == at else own[r, 0]
                 if pivot != 0:
-                    factor = factor / pivot
+                    factor = quotient(factor, pivot)
                 a[batch, row, j] = factor
                 for c in hint(range(1, panel), unroll=panel):
                     value = top[c] if row == at else own[r, c]
@@ -151,7 +152,7 @@ def source_of(place: Any, batch: Any, pivots: Any, first: Any) -> Any:
     count = pivots.shape[1]
     for back in range(count):
         turn = count - 1 - back
-        other = int(pivots[batch, turn])
+        other = int(pivots[batch, turn].real)
         if source == first + turn:
             source = other
         elif source == other:
@@ -175,31 +176,31 @@ def place_of(entry: Any, batch: Any, pivots: Any, first: Any) -> Any:
     return place
 
 
-def move_few_rows(pivots: Any, a: Any, first: Any, most: int, dtype: Any) -> None:
+def move_few_rows(pivots: Any, a: Any, first: Any, most: int, across: int, dtype: Any) -> None:
     """Has a few rows change places in some columns, by a group in local memory."""
     count = pivots.shape[1]
     columns = a.shape[2]
     item = local_id(0)
     items = local_size(0)
-    groups = (columns + most - 1) // most
+    groups = (columns + across - 1) // across
     batch = group_id(0) // groups
-    left = group_id(0) % groups * most
+    left = group_id(0) % groups * across
     places = local_array(2 * most, np.int32)
-    held = local_array((2 * most, most), dtype)
+    held = local_array((2 * most, across), dtype)
     for entry in range(item, 2 * count, items):
         places[entry] = np.int32(place_of(entry, batch, pivots, first))
     wait()
-    for element in range(item, 2 * count * most, items):
-        place = int(places[element // most])
-        column = left + element % most
+    for element in range(item, 2 * count * across, items):
+        place = int(places[element // across])
+        column = left + element % across
         if place >= 0 and column < columns:
-            held[element // most, element % most] = a[batch, source_of(place, batch, pivots, first), column]
+            held[element // across, element % across] = a[batch, source_of(place, batch, pivots, first), column]
     wait()
-    for element in range(item, 2 * count * most, items):
-        place = int(places[element // most])
-        column = left + element % most
+    for element in range(item, 2 * count * across, items):
+        place = int(places[element // across])
+        column = left + element % across
         if place >= 0 and column < columns:
-            a[batch, place, column] = held[element // most, element % most]
+            a[batch, place, column] = held[element // across, element % across]
 
 
 def sources_of_rows(pivots: Any, places: Any, sources: Any, first: Any) -> None:
@@ -295,9 +296,10 @@ def _move_rows(launches: Launches, pivots: Buffer, a: Buffer, first: int) -> Non
     batch, count = pivots.shape
     columns = a.shape[2]
     if launches.target.kind == "gpu" and count <= _MOVED:
-        groups, items = batch * -(-columns // _MOVED), min(_ITEMS, launches.target.group_size)
-        arrays = {"pivots": pivots, "a": a}
-        launches.kernel(move_few_rows, groups, items, arrays, sizes={"first": first}, most=_MOVED, dtype=a.dtype)
+        across = _MOVED * 8 // max(a.dtype.size, 8)
+        groups, items = batch * -(-columns // across), min(_ITEMS, launches.target.group_size)
+        how = (move_few_rows, groups, items, {"pivots": pivots, "a": a})
+        launches.kernel(*how, sizes={"first": first}, most=_MOVED, across=across, dtype=a.dtype)
         return
     places, sources = (launches.scratch(I32, (batch, 2 * count)) for _ in range(2))
     arrays = {"pivots": pivots, "places": places, "sources": sources}

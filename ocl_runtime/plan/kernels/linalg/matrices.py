@@ -38,6 +38,20 @@ def transposed(array: Buffer) -> Buffer:
     return buffer(array.storage, array.dtype, array.layout.permute((0, 2, 1)))
 
 
+def conjugated(launches: Launches, array: Buffer) -> Buffer:
+    """The conjugates: of complex matrices a copy, of real ones themselves."""
+    if not array.dtype.is_complex:
+        return array
+    copy = launches.scratch(array.dtype, array.shape)
+    launches.store((leaf(array), Operation("conj", array.dtype, (0,))), copy)
+    return copy
+
+
+def adjoint(launches: Launches, array: Buffer) -> Buffer:
+    """The conjugate transposes."""
+    return transposed(conjugated(launches, array))
+
+
 def subtract_product(launches: Launches, target: Buffer, left: Buffer, right: Buffer) -> None:
     """Takes a product of matrices away from some."""
     if target.layout.strides[2] != 1 and target.layout.strides[1] == 1:  # the product lies as the target does
@@ -49,8 +63,7 @@ def subtract_product(launches: Launches, target: Buffer, left: Buffer, right: Bu
 
 def fill(launches: Launches, target: Buffer, value: float) -> None:
     """Writes one value everywhere."""
-    number = scalar(value, target.dtype, target.shape)
-    launches.store((Leaf(number, Layout.contiguous(target.shape), False),), target)
+    launches.store((_number(value, target), Operation("convert", target.dtype, (0,))), target)
 
 
 def store_identity(launches: Launches, target: Buffer) -> None:
@@ -61,15 +74,20 @@ def store_identity(launches: Launches, target: Buffer) -> None:
 
 def clear_above(launches: Launches, target: Buffer) -> None:
     """Writes zeros above the diagonals."""
-    zero = scalar(0.0, target.dtype, target.shape)
     values: tuple[Value, ...] = (
         *_places(target),
         leaf(target),
-        Leaf(zero, Layout.contiguous(target.shape), False),
+        _number(0.0, target),
+        Operation("convert", target.dtype, (3,)),
         Operation("lt", BOOL, (0, 1)),
-        Operation("select", target.dtype, (4, 3, 2)),
+        Operation("select", target.dtype, (5, 4, 2)),
     )
     launches.store(values, target, apart=False)
+
+
+def _number(value: float, array: Buffer) -> Leaf:
+    """A number for each element: a real one, as arguments of kernels are."""
+    return Leaf(scalar(value, array.dtype.component, array.shape), Layout.contiguous(array.shape), False)
 
 
 def _places(array: Buffer) -> tuple[Leaf, ...]:

@@ -21,6 +21,7 @@ from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import max_of, sum_of, wait
 from ocl_runtime.plan.kernels.linalg.matrices import (
+    adjoint,
     batched,
     fill,
     part,
@@ -28,13 +29,14 @@ from ocl_runtime.plan.kernels.linalg.matrices import (
     subtract_product,
     transposed,
 )
+from ocl_runtime.plan.kernels.linalg.scalars import divided, quotient, squared_magnitude
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
-copysign, fma, group_id, hint, hypot, local_array, local_id, local_size, private_array, sqrt = (
+conj, copysign, fma, group_id, hint, hypot, local_array, local_id, local_size, private_array, sqrt = (
     BUILTINS[name]
     for name in (
-        "copysign", "fma", "group_id", "hint", "hypot", "local_array", "local_id", "local_size",
+        "conj", "copysign", "fma", "group_id", "hint", "hypot", "local_array", "local_id", "local_size",
         "private_array", "sqrt",
     )
 )  # fmt: skip
@@ -45,15 +47,29 @@ _HELD = 8, 8
 """Columns of a panel that a group holds in registers, and most rows for a work-item."""
 _HELD_BYTES = 16
 """Of a column for a work-item, up to which twice as many columns find room."""
+_HELD_GROUP_BYTES = 4096
+"""Of a column for a group, up to which their sums find room in local memory."""
 _BLOCK = 128
 """Columns whose reflectors are applied together to the rest of a matrix."""
 _ITEMS = 256
 
 
-def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: Any) -> None:
-    """Makes a few columns upper triangular by a group.
+def reflector_of(first: Any, below: Any) -> Any:
+    """Of a column whose `first` element stands over a part of length `below`: the real number that is left of it, the
+    factor of the reflector, and what its vector is divided by so that it begins with 1."""
+    diagonal = first.real
+    factor = first * 0
+    if first.imag != 0 or below != 0:
+        diagonal = -copysign(hypot(abs(first), below), first.real)
+        factor = divided(diagonal - first, diagonal)
+    return (diagonal, factor, first - diagonal)
 
-    `v` gets the vectors of the reflectors I - factor * v @ v.T, `factors` the factors."""
+
+def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: Any) -> None:
+    """Makes a few columns upper triangular by a group, with a real diagonal.
+
+    `v` gets the vectors of the reflectors I - factor * v @ v.H, `factors` the factors. It is their conjugate transposes
+    that are applied, as LAPACK does."""
     m = a.shape[1]
     n = a.shape[2]
     batch = group_id(0)
@@ -70,15 +86,10 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
         largest = max_of(largest)
         squares = largest * 0
         for i in range(j + 1 + item, m, items):
-            ratio = a[batch, i, j] / largest if largest > 0 else a[batch, i, j]
-            squares = squares + ratio * ratio
+            ratio = divided(a[batch, i, j], largest) if largest > 0 else a[batch, i, j]
+            squares = squares + squared_magnitude(ratio)
         below = largest * sqrt(sum_of(squares))
-        first = a[batch, j, j]
-        diagonal = first
-        factor = first * 0
-        if below != 0:
-            diagonal = -copysign(hypot(first, below), first)
-            factor = (diagonal - first) / diagonal
+        diagonal, factor, head = reflector_of(a[batch, j, j], below)
         wait()
         for i in range(j + item, m, items):
             if i == j:
@@ -86,20 +97,20 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
                 a[batch, i, j] = diagonal
                 factors[batch, j] = factor
             else:
-                v[batch, i, j] = a[batch, i, j] / (first - diagonal) if below != 0 else a[batch, i, j]
+                v[batch, i, j] = quotient(a[batch, i, j], head) if below != 0 else a[batch, i, j]
                 a[batch, i, j] = 0
         wait()
         for c in range(j + 1 + slot, n, slots):
             total = factor * 0
             for i in range(j + lane, m, lanes):
-                total = total + v[batch, i, j] * a[batch, i, c]
+                total = total + conj(v[batch, i, j]) * a[batch, i, c]
             sums[lane, c] = total
         wait()
         for c in range(j + 1 + slot, n, slots):
             total = sums[0, c]
             for other in range(1, lanes):
                 total = total + sums[other, c]
-            total = total * factor
+            total = total * conj(factor)
             for i in range(j + lane, m, lanes):
                 a[batch, i, c] = a[batch, i, c] - total * v[batch, i, j]
         wait()
@@ -137,11 +148,11 @@ def reflect_panel_held(
                 if row == j:
                     heads[j] = own[r, 0]
                 if row > j:
-                    squares = fma(own[r, 0], own[r, 0], squares)
+                    squares = fma(conj(own[r, 0]), own[r, 0], squares).real
             squares = sum_of(squares)
             below = sqrt(squares)
             if not least < squares < greatest:
-                largest = squares * 0
+                largest = abs(own[0, 0]) * 0
                 for r in hint(range(each), unroll=each):
                     if r * items + item > j:
                         largest = max(largest, abs(own[r, 0]))
@@ -149,33 +160,28 @@ def reflect_panel_held(
                 scaled = largest * 0
                 for r in hint(range(each), unroll=each):
                     if r * items + item > j:
-                        ratio = own[r, 0] / largest if largest > 0 else own[r, 0]
-                        scaled = fma(ratio, ratio, scaled)
+                        ratio = divided(own[r, 0], largest) if largest > 0 else own[r, 0]
+                        scaled = fma(conj(ratio), ratio, scaled).real
                 below = largest * sqrt(sum_of(scaled))
-            first = heads[j]
-            diagonal = first
-            factor = first * 0
-            if below != 0:
-                diagonal = -copysign(hypot(first, below), first)
-                factor = (diagonal - first) / diagonal
+            diagonal, factor, head = reflector_of(heads[j], below)
             if item == 0:
                 factors[batch, j] = factor
             for r in hint(range(each), unroll=each):
                 row = r * items + item
                 reflector[r] = 1 if row == j else 0
                 if row > j:
-                    reflector[r] = own[r, 0] / (first - diagonal) if below != 0 else own[r, 0]
+                    reflector[r] = quotient(own[r, 0], head) if below != 0 else own[r, 0]
                     own[r, 0] = reflector[r]
                 if row == j:
                     own[r, 0] = diagonal
             for c in hint(range(1, panel), unroll=panel):
                 partial[c] = 0
                 for r in hint(range(each), unroll=each):
-                    partial[c] = fma(reflector[r], own[r, c], partial[c])
+                    partial[c] = fma(conj(reflector[r]), own[r, c], partial[c])
             sum_columns(partial, sums, item, items // 2, panel)
             for c in hint(range(1, panel), unroll=panel):
                 if c < panel - j:  # behind these are the reflectors
-                    product = sums[c, 0] * factor
+                    product = sums[c, 0] * conj(factor)
                     for r in hint(range(each), unroll=each):
                         own[r, c] = fma(-product, reflector[r], own[r, c])
         for r in hint(range(each), unroll=each):
@@ -212,7 +218,7 @@ def sum_columns(partial: Any, sums: Any, item: Any, half: int, panel: int) -> No
 
 
 def join_reflectors(products: Any, factors: Any, t: Any) -> None:
-    """Makes the T of I - V @ T @ V.T, of V.T @ V and the factors, by a work-item for each row."""
+    """Makes the T of I - V @ T @ V.H, of V.H @ V and the factors, by a work-item for each row."""
     n = t.shape[1]
     batch = group_id(0)
     for i in range(local_id(0), n, local_size(0)):
@@ -231,16 +237,17 @@ def join_reflectors(products: Any, factors: Any, t: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Reflectors:
-    """I - V @ T @ V.T."""
+    """I - V @ T @ V.H."""
 
     v: Buffer
+    v_adjoint: Buffer
     t: Buffer
 
-    def apply(self, launches: Launches, a: Buffer, *, transpose: bool) -> None:
-        """Applies them, or their transpose, to the columns of matrices."""
+    def apply(self, launches: Launches, a: Buffer, *, backwards: bool) -> None:
+        """Applies them, or `backwards` their conjugate transpose, to the columns of matrices."""
         if a.shape[2]:
-            inner = launches.product(transposed(self.v), a)
-            inner = launches.product(transposed(self.t) if transpose else self.t, inner)
+            inner = launches.product(self.v_adjoint, a)
+            inner = launches.product(adjoint(launches, self.t) if backwards else self.t, inner)
             subtract_product(launches, a, self.v, inner)
 
 
@@ -248,9 +255,10 @@ def _joined(launches: Launches, v: Buffer, factors: Buffer) -> _Reflectors:
     batch, _, n = v.shape
     t = transposed(launches.scratch(v.dtype, (batch, n, n)))  # rows are work-items, whose accesses are neighbours
     items = 1 if launches.target.kind == "cpu" else min(128, launches.target.group_size)
-    arrays = {"products": launches.product(transposed(v), v), "factors": factors, "t": t}
+    v_adjoint = adjoint(launches, v)
+    arrays = {"products": launches.product(v_adjoint, v), "factors": factors, "t": t}
     launches.kernel(join_reflectors, batch, items, arrays)
-    return _Reflectors(v, t)
+    return _Reflectors(v, v_adjoint, t)
 
 
 def _some(factors: Buffer, first: int, last: int) -> Buffer:
@@ -268,12 +276,12 @@ def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
     if target.kind == "gpu" and m <= group * _HELD[1]:
         items = max(2, power_of_two(m, group))
         each = power_of_two(-(-m // items), _HELD[1])
-        panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES else 2)
+        panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES or items * a.dtype.size > _HELD_GROUP_BYTES else 2)
         if n <= panel:
-            limits = np.finfo(a.dtype.numpy)
+            limits, real = np.finfo(a.dtype.numpy), a.dtype.component
             numbers = {
-                "least": (a.dtype, float(limits.tiny / limits.eps**2)),
-                "greatest": (a.dtype, float(limits.max * limits.eps)),
+                "least": (real, float(limits.tiny / limits.eps**2)),
+                "greatest": (real, float(limits.max * limits.eps)),
             }
             how = (reflect_panel_held, batch, items, arrays)
             launches.kernel(*how, numbers=numbers, exchanges=False, panel=panel, each=each, dtype=a.dtype)
@@ -287,7 +295,7 @@ def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
     left, right, below = (0, half), (half, n), (half, m)
     _reflect(launches, part(a, (0, m), left), part(v, (0, m), left), _some(factors, 0, half))
     reflectors = _joined(launches, part(v, (0, m), left), _some(factors, 0, half))
-    reflectors.apply(launches, part(a, (0, m), right), transpose=True)
+    reflectors.apply(launches, part(a, (0, m), right), backwards=True)
     _reflect(launches, part(a, below, right), part(v, below, right), _some(factors, half, n))
 
 
@@ -307,7 +315,7 @@ def qr_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering:
         rows, columns = (first, m), (first, last)
         _reflect(launches, part(a, rows, columns), part(v, rows, columns), _some(factors, first, last))
         reflectors = _joined(launches, part(v, rows, columns), _some(factors, first, last))
-        reflectors.apply(launches, part(a, rows, (last, n)), transpose=True)
+        reflectors.apply(launches, part(a, rows, (last, n)), backwards=True)
         blocks.append((first, reflectors))
     k = m if call.algorithm.complete else least
     step, result = k * (m + n), call.result
@@ -315,6 +323,6 @@ def qr_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     r = buffer(result.storage, a.dtype, Layout((batch, k, n), (step, n, 1), result.layout.offset + m * k))
     store_identity(launches, q)
     for first, reflectors in reversed(blocks):
-        reflectors.apply(launches, part(q, (first, m), (first, k)), transpose=False)
+        reflectors.apply(launches, part(q, (first, m), (first, k)), backwards=False)
     launches.copy(part(a, (0, k), (0, n)), r)
     return launches.made

@@ -15,6 +15,7 @@ from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product, transposed
+from ocl_runtime.plan.kernels.linalg.scalars import quotient
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
@@ -42,7 +43,7 @@ def substitute_forwards(a: Any, b: Any, unit: bool) -> None:
             value = b[batch, i, column]
             for j in range(i):
                 value = value - a[batch, i, j] * b[batch, j, column]
-            b[batch, i, column] = value if unit else value / a[batch, i, i]
+            b[batch, i, column] = value if unit else quotient(value, a[batch, i, i])
 
 
 def substitute_backwards(a: Any, b: Any, unit: bool) -> None:
@@ -58,7 +59,7 @@ def substitute_backwards(a: Any, b: Any, unit: bool) -> None:
             value = b[batch, i, column]
             for j in range(i + 1, n):
                 value = value - a[batch, i, j] * b[batch, j, column]
-            b[batch, i, column] = value if unit else value / a[batch, i, i]
+            b[batch, i, column] = value if unit else quotient(value, a[batch, i, i])
 
 
 def substitute_held(a: Any, b: Any, block: int, lower: bool, unit: bool, dtype: Any) -> None:
@@ -88,7 +89,7 @@ def substitute_held(a: Any, b: Any, block: int, lower: bool, unit: bool, dtype: 
             if i < n:
                 own[i] = b[batch, i if lower else n - 1 - i, column]
         for j in unrolled(range(block)):
-            value = own[j] if unit else own[j] / held[j, j]
+            value = own[j] if unit else quotient(own[j], held[j, j])
             own[j] = value
             for i in unrolled(range(j + 1, block)):
                 own[i] = fma(-held[i, j], value, own[i])

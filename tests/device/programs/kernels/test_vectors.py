@@ -7,7 +7,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.errors import IndexingError
-from ocl_runtime.language import float4, global_id, vload, vstore
+from ocl_runtime.language import conj, float4, global_id, vload, vstore
 
 MODES = ["unchecked", "checked", "interpret"]
 
@@ -38,6 +38,22 @@ def test_loads_stores_and_components(mode: str) -> None:
     getattr(shuffled, mode)[6](ocl.asarray(rows), z)
     wanted = np.column_stack([rows[:, 1], rows[:, 0], rows[:, 3], np.full(6, 2), rows[:, 2] + rows[:, 3] + rows[:, 2]])
     np.testing.assert_array_equal(z.numpy(), wanted)
+
+
+@ocl.kernel
+def parts(x, y):
+    i = global_id(0) * 4
+    v = vload(x, i, 4)
+    vstore(y, i, (conj(v) * v).real + v.imag)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", ["f4", "c8"])
+def test_parts_of_real_and_complex_vectors(mode: str, dtype: str) -> None:
+    values = (np.arange(8) * (1 + 2j if dtype == "c8" else 1)).astype(dtype)
+    y = ocl.zeros(8)
+    getattr(parts, mode)[2](ocl.asarray(values), y)
+    np.testing.assert_array_equal(y.numpy(), (values.conj() * values).real + values.imag)
 
 
 @pytest.mark.parametrize("mode", ["checked", "interpret"])
