@@ -121,6 +121,25 @@ def check_dtypes(theirs: numpy.ufunc, function: Callable[..., Any]) -> None:
             assert one.dtype == other.dtype, given
 
 
+@pytest.mark.parametrize(
+    "quantiles",
+    [
+        lambda x: np.quantile(x, [0.5]),
+        lambda x: np.quantile(x, numpy.array([0.5])),
+        lambda x: np.nanquantile(x, 0.5),
+        lambda x: np.nanpercentile(x, [[50]]),
+        lambda x: np.percentile(x, 50, method="hazen"),
+        lambda x: np.gradient(x, numpy.arange(3.0) + 1.7e9) + 1,
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ocl_runtime.errors.PrecisionWarning")
+def test_without_float64_parts_and_distances_are_float32(quantiles: Callable[[Array], Array]) -> None:
+    with xp.use(InterpretedRuntime(Target(group_size=8, fp64=False))):
+        found = quantiles(np.asarray([3, 1, 2], "f4"))
+    assert found.dtype == numpy.float32
+    assert found.numpy().flat[0] == (-1 if found.ndim == 1 and found.size == 3 else 2)
+
+
 def test_without_float64_numpys_own_float64_arrays_are_refused() -> None:
     with (
         xp.use(InterpretedRuntime(Target(group_size=8, fp64=False))),
@@ -385,6 +404,18 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("np.correlate(f1, f1, 'no')", ShapeError, "mode 'no'"),
     ("np.gradient(f1[:1])", ShapeError, "gradient along axis 0 of length 1"),
     ("np.gradient(f2, 1, 2, 3)", ShapeError, "gradient along 2 axes with 3 distances"),
+    (
+        "np.gradient(f2, [[1, 2, 4]], 1)",
+        ShapeError,
+        r"gradient along axis 0 of length 3 with distances of shape \(1, 3\)",
+    ),
+    ("np.gradient(f1, f1[:3])", ShapeError, r"gradient along axis 0 of length 12 with distances of shape \(3,\)"),
+    ("np.gradient(b1)", TypeError, "gradient of bool"),
+    ("np.ediff1d(b1)", TypeError, "ediff1d of bool"),
+    ("np.digitize(f1, [0, 2, 1])", ValueError, "digitize with bins that neither rise nor fall"),
+    ("np.digitize(f1, np.array([0, 2, 1]))", ValueError, "digitize with bins that neither rise nor fall"),
+    ("np.digitize(f1, f2)", ValueError, r"digitize with bins of shape \(3, 4\)"),
+    ("np.digitize(f1 * 1j, [0, 1])", TypeError, "digitize of complex64"),
     ("np.interp(f1, [0, 1], [0])", ShapeError, "interp of points of shapes"),
     ("np.poly(f2)", ShapeError, "poly of shape"),
     ("np.unpackbits(i1)", DTypeError, "unpackbits of int32"),
