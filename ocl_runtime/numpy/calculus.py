@@ -185,7 +185,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     x = array_of(p)
     axis = axis_of("unwrap", axis, x.ndim)
     steps = diff(x, axis=axis)
-    whole = steps.dtype.kind in "iu" and isinstance(period, int)
+    whole = steps.dtype.kind in "iu" and isinstance(period, int | np.integer)
     half: Any = period // 2 if whole else period / 2
     turned = UFUNCS["add"](UFUNCS["remainder"](UFUNCS["add"](steps, half), period), -half)
     if not whole or period % 2 == 0:
@@ -277,16 +277,16 @@ def polyval(p: Any, x: Any) -> Array:
 
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials."""
-    return xp.add(*_aligned(a1, a2))
+    return xp.add(*_aligned("polyadd", a1, a2))
 
 
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials."""
-    return xp.subtract(*_aligned(a1, a2))
+    return xp.subtract(*_aligned("polysub", a1, a2))
 
 
-def _aligned(a1: Any, a2: Any) -> list[Array]:
-    lines = as_common(*(xp.reshape(x, -1) for x in arrays("polyadd", (a1, a2))))
+def _aligned(what: str, a1: Any, a2: Any) -> list[Array]:
+    lines = as_common(*(xp.reshape(x, -1) for x in arrays(what, (a1, a2))))
     most = max(x.size for x in lines)
     return [xp.pad(x, [(most - x.size, 0)]) for x in lines]
 
@@ -311,21 +311,30 @@ def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
 
 
 def polyder(p: Any, m: int = 1) -> Array:
-    """The polynomial differentiated `m` times."""
+    """The polynomial differentiated `m` times. Raises `ShapeError` for a negative number of times."""
     x = array_of(p)
-    for _ in range(m):
+    for _ in range(_times("polyder", m, "polyint")):
         x = UFUNCS["multiply"](x[:-1], array_of(np.arange(x.size - 1, 0, -1), executor=x._executor))
     return x
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """The polynomial integrated `m` times, with constants `k`, by default 0."""
+    """The polynomial integrated `m` times, with constants `k`, by default 0. Raises `ShapeError` for a negative number
+    of times."""
+    m = _times("polyint", m, "polyder")
     x = array_of(p, np.float64)
     constants = [0.0] * m if k is None else np.broadcast_to(np.asarray(host(k), float), (m,)).tolist()
     for constant in constants:
         powers = array_of(np.arange(x.size, 0, -1), x.dtype, x._executor)
         x = xp.pad(x / powers, [(0, 1)], constant_values=constant)
     return x
+
+
+def _times(what: str, m: Any, inverse: str) -> int:
+    times = int(m)
+    if times < 0:
+        raise ShapeError(f"{what} {times} times", place=calling_line(), remedy=f"use {inverse} {-times} times")
+    return times
 
 
 def poly(seq_of_zeros: Any) -> Array:

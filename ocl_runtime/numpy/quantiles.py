@@ -17,6 +17,7 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.array import ordered_array_of
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import IndexingError, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
@@ -114,6 +115,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(what: str, x: Array, axis: Any, keepdims: Any) -> _Rows:
+    x = ordered_array_of(what, x)
     axes = axes_of(what, axis, x.ndim)
     others = [number for number in range(x.ndim) if number not in axes]
     rest = [x.shape[number] for number in others]

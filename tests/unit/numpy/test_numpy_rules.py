@@ -423,6 +423,15 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("np.digitize(f1, f2)", ValueError, r"digitize with bins of shape \(3, 4\)"),
     ("np.digitize(f1 * 1j, [0, 1])", TypeError, "digitize of complex64"),
     ("np.interp(f1, [0, 1], [0])", ShapeError, "interp of points of shapes"),
+    ("np.polyder(f1, -1)", ValueError, "polyder -1 times"),
+    ("np.polyint(f1, -1)", ValueError, "polyint -1 times"),
+    ("np.stack([])", ValueError, "stack of no arrays"),
+    ("np.vstack([])", ValueError, "vstack of no arrays"),
+    ("np.partition(f1, True)", ValueError, "partition at True"),
+    ("np.partition(f1, [True])", ValueError, "partition at .True."),
+    ("np.partition(f1, [])", TypeError, "partition at places of float64"),
+    ("np.argpartition(f1 * 1j, 1)", TypeError, "argpartition of complex64"),
+    ("np.quantile(f1 * 1j, 0.5)", TypeError, "quantile of complex64"),
     ("np.poly(f2)", ShapeError, "poly of shape"),
     ("np.unpackbits(i1)", DTypeError, "unpackbits of int32"),
     ("np.packbits(b1, bitorder='no')", Error, "there is no bitorder 'no'"),
@@ -439,6 +448,18 @@ def test_refuses_in_its_own_words(expression: str, kind: type[Exception], fact: 
     if kind is not TypeError:
         assert isinstance(caught.value, Error)
         assert caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["polyadd", "polysub"])
+def test_sums_of_polynomials_of_two_runtimes_are_refused_by_name(name: str) -> None:
+    with xp.use(InterpretedRuntime()):
+        x = np.arange(3)
+    with pytest.raises(MixedDevicesError, match=f"{name} of arrays of different runtimes"):
+        getattr(np, name)(np.arange(3), x)
+
+
+def test_an_empty_list_of_places_divides_nothing() -> None:
+    assert np.partition(np.asarray([3, 1, 2]), numpy.array([], int)).shape == (3,)
 
 
 def test_arrays_are_copied_where_that_is_asked_for_and_moved_to_the_runtime_in_use(runtime: InterpretedRuntime) -> None:
