@@ -11,12 +11,13 @@ import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of
-from ocl_runtime.errors import ShapeError
+from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.linalg import eigvals
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.folds import as_common
-from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, floats, host
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, arrays_in, floats, host, is_weak
 from ocl_runtime.numpy.products import convolve
+from ocl_runtime.numpy.promotion import on_device
 from ocl_runtime.numpy.shapes import cut, lying
 
 __all__ = [
@@ -49,28 +50,39 @@ def _beside(value: Any, x: Array, axis: int) -> Array:
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours of the flat array, with others in front and behind."""
     x = xp.reshape(array_of(ary), -1)
+    _refuse_bools("ediff1d", x)
     parts = [array_of(part, x.dtype, x._executor) for part in (to_begin, xp.diff(x), to_end) if part is not None]
     return xp.concat(parts, axis=None)
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """The slopes along axes (by default all), several in a tuple: central differences inside, one-sided ones at the
-    ends. `varargs` are distances, or coordinates: one for all axes, or one for each.
+    ends. `varargs` are a distance for all axes, or for each axis a distance or coordinates.
 
-    Raises `ShapeError` for axes with fewer than `edge_order + 1` elements.
+    Raises `ShapeError` for axes with fewer than `edge_order + 1` elements, and for coordinates that are no line of as
+    many as an axis has elements; `DTypeError` for bools.
     """
-    (x,) = floats(f)
+    x = array_of(f)
+    _refuse_bools("gradient", x)
+    (x,) = floats(x)
     axes = axes_of("gradient", axis, x.ndim)
-    steps = list(varargs) if len(varargs) != 1 else list(varargs) * len(axes)
-    steps = steps or [1.0] * len(axes)
+    is_common = len(varargs) == 1 and np.ndim(varargs[0]) == 0
+    steps = list(varargs) * len(axes) if is_common else list(varargs) or [1.0] * len(axes)
     if len(steps) != len(axes) or edge_order not in {1, 2}:
         raise ShapeError(
             f"gradient along {len(axes)} axes with {len(varargs)} distances and edge_order {edge_order}",
             place=calling_line(),
-            remedy="give one distance, or one for each axis, and edge_order 1 or 2",
+            remedy="give one distance, or distances or coordinates for each axis, and edge_order 1 or 2",
         )
     slopes = tuple(_slopes(x, along, step, edge_order) for along, step in zip(axes, steps, strict=True))
     return slopes[0] if len(slopes) == 1 else slopes
+
+
+def _refuse_bools(what: str, x: Array) -> None:
+    if x.dtype == np.bool_:
+        raise DTypeError(
+            f"{what} of bool", place=calling_line(), remedy="convert them first: x.astype('i1'), or use diff"
+        )
 
 
 def _slopes(x: Array, axis: int, step: Any, edge_order: int) -> Array:
@@ -81,22 +93,78 @@ def _slopes(x: Array, axis: int, step: Any, edge_order: int) -> Array:
             place=calling_line(),
             remedy=f"at least {edge_order + 1} elements are needed",
         )
-    distance = array_of(step, x.dtype, x._executor)
-    gaps = lying(xp.diff(distance) if distance.ndim else xp.broadcast_to(distance, (count - 1,)), axis, x.ndim)
-    rises = xp.diff(x, axis=axis) / gaps
+    gaps = _gaps(x, axis, step)
+    if not gaps.ndim:
+        slopes = _even_slopes(x, axis, gaps, edge_order)
+    else:
+        slopes = _uneven_slopes(x, axis, gaps, edge_order)
+        if arrays_in(step):  # whether the coordinates are even is known on the device
+            is_even = xp.all(xp.equal(gaps, gaps[0]))
+            slopes = xp.where(is_even, _even_slopes(x, axis, gaps[0], edge_order), slopes)
+    return xp.astype(slopes, x.dtype, copy=False)
 
-    def part(array: Array, begin: int | None, end: int | None) -> Array:
-        return cut(array, axis, slice(begin, end))
 
-    left, right = part(gaps, None, -1), part(gaps, 1, None)
-    inside = (part(rises, None, -1) * right + part(rises, 1, None) * left) / (left + right)
-    first, last = part(rises, None, 1), part(rises, -1, None)
-    if edge_order == 2:
-        near, far = part(gaps, None, 1), part(gaps, 1, 2)
-        first = first - (part(rises, 1, 2) - first) * near / (near + far)
-        near, far = part(gaps, -1, None), part(gaps, -2, -1)
-        last = last + (last - part(rises, -2, -1)) * near / (near + far)
+def _gaps(x: Array, axis: int, step: Any) -> Array:
+    """The distance of all neighbours along an axis, or a line of distances. They are taken in the dtype of the
+    coordinates, since that of the elements may not tell neighbours from each other."""
+    on_host = not arrays_in(step)
+    if is_weak(step) or (on_host and not np.ndim(step)):
+        (gap,) = floats(array_of(step, x.dtype if is_weak(step) else None, x._executor))
+        return gap
+    coordinates = np.asarray(step) if on_host else array_of(step, executor=x._executor)
+    if coordinates.shape not in {(), (x.shape[axis],)}:
+        raise ShapeError(
+            f"gradient along axis {axis} of length {x.shape[axis]} with distances of shape {coordinates.shape}",
+            place=calling_line(),
+            remedy="give one distance, or a line of as many coordinates as there are elements",
+        )
+    if not on_host:
+        (coordinates,) = floats(coordinates)
+        return xp.diff(coordinates) if coordinates.ndim else coordinates
+    gaps = np.diff(coordinates.astype(np.float64) if coordinates.dtype.kind in "iu" else coordinates)
+    is_even = (gaps == gaps[0]).all()
+    return array_of((gaps[0] if is_even else gaps).astype(on_device(gaps.dtype, x._executor)), executor=x._executor)
+
+
+def _even_slopes(x: Array, axis: int, gap: Array, edge_order: int) -> Array:
+    inside = (cut(x, axis, slice(2, None)) - cut(x, axis, slice(None, -2))) / (2 * gap)
+    if edge_order == 1:
+        first, last = _rise(x, axis, 0) / gap, _rise(x, axis, -2) / gap
+    else:
+        first = _weighted(x, axis, 0, (-1.5 / gap, 2 / gap, -0.5 / gap))
+        last = _weighted(x, axis, -3, (0.5 / gap, -2 / gap, 1.5 / gap))
     return xp.concat([first, inside, last], axis=axis)
+
+
+def _uneven_slopes(x: Array, axis: int, gaps: Array, edge_order: int) -> Array:
+    """The derivatives of the parabolas through three neighbours each."""
+    d1, d2 = (lying(part, axis, x.ndim) for part in (gaps[:-1], gaps[1:]))
+    before, here, behind = (cut(x, axis, part) for part in (slice(None, -2), slice(1, -1), slice(2, None)))
+    inside = -d2 / (d1 * (d1 + d2)) * before + (d2 - d1) / (d1 * d2) * here + d1 / (d2 * (d1 + d2)) * behind
+    if edge_order == 1:
+        first, last = _rise(x, axis, 0) / gaps[0], _rise(x, axis, -2) / gaps[-1]
+    else:
+        d1, d2 = gaps[0], gaps[1]
+        first = _weighted(
+            x, axis, 0, (-(2 * d1 + d2) / (d1 * (d1 + d2)), (d1 + d2) / (d1 * d2), -d1 / (d2 * (d1 + d2)))
+        )
+        d1, d2 = gaps[-2], gaps[-1]
+        last = _weighted(x, axis, -3, (d2 / (d1 * (d1 + d2)), -(d2 + d1) / (d1 * d2), (2 * d2 + d1) / (d2 * (d1 + d2))))
+    return xp.concat([first, inside, last], axis=axis)
+
+
+def _element(x: Array, axis: int, number: int) -> Array:
+    return cut(x, axis, slice(number, number + 1 or None))
+
+
+def _rise(x: Array, axis: int, number: int) -> Array:
+    return _element(x, axis, number + 1) - _element(x, axis, number)
+
+
+def _weighted(x: Array, axis: int, number: int, weights: tuple[Array, Array, Array]) -> Array:
+    """The sum of three elements times weights, from that number on."""
+    a, b, c = weights
+    return a * _element(x, axis, number) + b * _element(x, axis, number + 1) + c * _element(x, axis, number + 2)
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
@@ -117,7 +185,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     x = array_of(p)
     axis = axis_of("unwrap", axis, x.ndim)
     steps = diff(x, axis=axis)
-    whole = steps.dtype.kind in "iu" and isinstance(period, int)
+    whole = steps.dtype.kind in "iu" and isinstance(period, int | np.integer)
     half: Any = period // 2 if whole else period / 2
     turned = UFUNCS["add"](UFUNCS["remainder"](UFUNCS["add"](steps, half), period), -half)
     if not whole or period % 2 == 0:
@@ -175,14 +243,24 @@ def _interpolated(lines: list[Array], left: Any, right: Any) -> Array:
     low, high = values[0] if left is None else left, values[-1] if right is None else right
     if at.size == 1:
         inside = xp.broadcast_to(values[0], x.shape)
+    elif is_complex:
+        inside = xp.complex_of(_between(x, at, values.real), _between(x, at, values.imag))
     else:
-        number = xp.minimum(xp.maximum(xp.searchsorted(at, x, "right") - 1, 0), at.size - 2)
-        begin, from_ = xp.take(at, number), xp.take(values, number)
-        slope = (xp.take(values, number + 1) - from_) / (xp.take(at, number + 1) - begin)
-        inside = slope * (x - begin) + from_
-        inside = xp.where(xp.equal(x, at[-1]), values[-1], inside)
+        inside = _between(x, at, values)
     inside = xp.where(xp.less(x, at[0]), low, xp.where(xp.greater(x, at[-1]), high, inside))
     return xp.where(xp.isnan(x), x, inside)
+
+
+def _between(x: Array, at: Array, values: Array) -> Array:
+    """The lines between points: counted from the point in front, from the one behind where that gives NaN, and the
+    value of both where that does too and they have one."""
+    number = xp.minimum(xp.maximum(xp.searchsorted(at, x, "right") - 1, 0), at.size - 2)
+    begin, end, first, second = (xp.take(line, number + step) for line in (at, values) for step in (0, 1))
+    slope = (second - first) / (end - begin)
+    forth, back = slope * (x - begin) + first, slope * (x - end) + second
+    line = xp.where(xp.isnan(forth), back, forth)
+    line = xp.where(xp.logical_and(xp.isnan(line), xp.equal(first, second)), first, line)
+    return xp.where(xp.equal(x, at[-1]), values[-1], xp.where(xp.equal(x, begin), first, line))
 
 
 # ---------------------------------------------------------------------- polynomials, the highest power first
@@ -199,16 +277,16 @@ def polyval(p: Any, x: Any) -> Array:
 
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials."""
-    return xp.add(*_aligned(a1, a2))
+    return xp.add(*_aligned("polyadd", a1, a2))
 
 
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials."""
-    return xp.subtract(*_aligned(a1, a2))
+    return xp.subtract(*_aligned("polysub", a1, a2))
 
 
-def _aligned(a1: Any, a2: Any) -> list[Array]:
-    lines = as_common(*(xp.reshape(x, -1) for x in arrays("polyadd", (a1, a2))))
+def _aligned(what: str, a1: Any, a2: Any) -> list[Array]:
+    lines = as_common(*(xp.reshape(x, -1) for x in arrays(what, (a1, a2))))
     most = max(x.size for x in lines)
     return [xp.pad(x, [(most - x.size, 0)]) for x in lines]
 
@@ -233,21 +311,30 @@ def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
 
 
 def polyder(p: Any, m: int = 1) -> Array:
-    """The polynomial differentiated `m` times."""
+    """The polynomial differentiated `m` times. Raises `ShapeError` for a negative number of times."""
     x = array_of(p)
-    for _ in range(m):
+    for _ in range(_times("polyder", m, "polyint")):
         x = UFUNCS["multiply"](x[:-1], array_of(np.arange(x.size - 1, 0, -1), executor=x._executor))
     return x
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """The polynomial integrated `m` times, with constants `k`, by default 0."""
+    """The polynomial integrated `m` times, with constants `k`, by default 0. Raises `ShapeError` for a negative number
+    of times."""
+    m = _times("polyint", m, "polyder")
     x = array_of(p, np.float64)
     constants = [0.0] * m if k is None else np.broadcast_to(np.asarray(host(k), float), (m,)).tolist()
     for constant in constants:
         powers = array_of(np.arange(x.size, 0, -1), x.dtype, x._executor)
         x = xp.pad(x / powers, [(0, 1)], constant_values=constant)
     return x
+
+
+def _times(what: str, m: Any, inverse: str) -> int:
+    times = int(m)
+    if times < 0:
+        raise ShapeError(f"{what} {times} times", place=calling_line(), remedy=f"use {inverse} {-times} times")
+    return times
 
 
 def poly(seq_of_zeros: Any) -> Array:

@@ -11,6 +11,7 @@ import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.functions.joining import of_no_arrays
 from ocl_runtime.errors import IndexingError
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import array_of, arrays, check_casting, host, into, only, sizes
@@ -26,7 +27,9 @@ __all__ = [
 def _parts(what: str, values: Any, dtype: DTypeLike, casting: str) -> list[Array]:
     """Arrays of one runtime, of the dtype that is asked for, or that NumPy promotes them to."""
     parts = arrays(what, values)
-    if dtype is None or not parts:
+    if not parts:
+        raise of_no_arrays(what)
+    if dtype is None:
         return as_common(*parts)
     wanted = on_device(dtype_of(dtype), parts[0]._executor)
     for x in parts:

@@ -17,9 +17,9 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.functions.manipulation import windows
 from ocl_runtime.arrays.meaning.dtypes import common_of
-from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.errors import DTypeError, Error, ShapeError, ZeroDivisorError
 from ocl_runtime.numpy.folds import as_common
-from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, into, only
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, arrays_in, into, only
 from ocl_runtime.numpy.places import diagonal
 from ocl_runtime.numpy.promotion import DTypeLike, dtype_of, on_device
 from ocl_runtime.numpy.reductions import average
@@ -203,13 +203,21 @@ def cov(
     *,
     dtype: DTypeLike = None,
 ) -> Array:
-    """The covariances of variables, which are rows (columns without `rowvar`); of those of `y` too."""
+    """The covariances of variables, which are rows (columns without `rowvar`); of those of `y` too.
+
+    Raises `ShapeError` for more than two axes, another number of weights than of samples, and a `ddof` that is no
+    integer. Of weights of the host, `ShapeError` where one is negative, `DTypeError` where one of `fweights` is no
+    integer, and `ZeroDivisorError` where all are 0; those of the device are not waited for.
+    """
+    if ddof is not None and ddof != int(ddof):
+        raise ShapeError(f"cov with ddof {ddof}", place=calling_line(), remedy="give an integer")
     tables = [_table(x, rowvar) for x in arrays("cov", (m,) if y is None else (m, y))]
     wide = common_of(*(x.dtype for x in tables), np.float64) if dtype is None else dtype_of(dtype)
     x = xp.concat([array_of(table, wide) for table in tables], axis=0)
     weights = None
-    for part in (fweights, aweights):
+    for name, part in (("fweights", fweights), ("aweights", aweights)):
         if part is not None:
+            _check_weights(name, part, x.shape[1])
             weight = array_of(part, x.dtype, x._executor)
             weights = weight if weights is None else weights * weight
     mean, total = average(x, 1, weights, returned=True)
@@ -221,9 +229,29 @@ def cov(
         left = total[0] - less
     else:
         left = total[0] - less * xp.sum(weights * array_of(aweights, x.dtype, x._executor)) / total[0]
+    if weights is not None:
+        left = xp.maximum(xp.real(left), 0.0)
     other = centred if weights is None else centred * weights
     product = xp.matmul(centred, xp.conj(xp.matrix_transpose(other))) / left
     return xp.squeeze(product, tuple(number for number, length in enumerate(product.shape) if length == 1))
+
+
+def _check_weights(name: str, weights: Any, count: int) -> None:
+    """Raises what `cov` does; of what is on the device only the shape is known."""
+    shape = np.shape(weights)
+    if shape != (count,):
+        raise ShapeError(
+            f"cov with {name} of shape {shape} for {count} samples", place=calling_line(), remedy="give one for each"
+        )
+    if arrays_in(weights):
+        return
+    line = np.asarray(weights)
+    if name == "fweights" and (line != np.around(line)).any():
+        raise DTypeError("cov with fweights that are no integers", place=calling_line(), remedy="use aweights")
+    if (line < 0).any():
+        raise ShapeError(f"cov with {name} that are negative", place=calling_line(), remedy="give numbers from 0 on")
+    if count and not line.any():
+        raise ZeroDivisorError(f"cov with {name} that are all 0", place=calling_line(), remedy="give one that is not")
 
 
 def _table(x: Array, rowvar: bool) -> Array:

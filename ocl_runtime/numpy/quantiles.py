@@ -17,10 +17,12 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.array import ordered_array_of
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import IndexingError, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.operands import NOT_GIVEN, NoArrayError, array_of, floats, host, into
+from ocl_runtime.numpy.promotion import on_device
 from ocl_runtime.numpy.reductions import nanmean
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
@@ -113,6 +115,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(what: str, x: Array, axis: Any, keepdims: Any) -> _Rows:
+    x = ordered_array_of(what, x)
     axes = axes_of(what, axis, x.ndim)
     others = [number for number in range(x.ndim) if number not in axes]
     rest = [x.shape[number] for number in others]
@@ -311,8 +314,14 @@ def _of_all(ordered: Array, parts: _Parts, method: _Method, *, whole: bool) -> A
             result = UFUNCS["subtract"](behind, UFUNCS["multiply"](difference, 1 - t))
         return _unless_nan(result, ordered)
     way = np.asarray(fraction, parts.values.dtype if parts.values.dtype.kind == "f" else np.float64)
-    spread = array_of(way.reshape(way.shape + (1,) * (ordered.ndim - 1)), executor=ordered._executor)
+    spread = _uploaded(way.reshape(way.shape + (1,) * (ordered.ndim - 1)), ordered)
     return _unless_nan(_between(before, behind, spread, 1 - spread, spread), ordered)
+
+
+def _uploaded(parts: np.ndarray[Any, Any], beside: Array) -> Array:
+    """Floats of the host as an array, in float32 where the device has no float64."""
+    executor = beside._executor
+    return array_of(parts.astype(on_device(parts.dtype, executor), copy=False), executor=executor)
 
 
 def _number(place: Any) -> Any:
@@ -324,7 +333,7 @@ def _without_nan(ordered: Array, parts: _Parts, method: _Method, *, whole: bool)
     count = _numbers(ordered)
     q, rest = parts.values, count.shape
     real = q.dtype if q.dtype.kind == "f" else np.dtype(np.float64)
-    spread = array_of(q.astype(real).reshape((q.size,) + (1,) * len(rest)), executor=ordered._executor)
+    spread = _uploaded(q.astype(real).reshape((q.size,) + (1,) * len(rest)), ordered)
     # Of nothing else but NaN, the first element is taken.
     n = xp.astype(xp.maximum(count, 1), spread.dtype)
     places = _places(xp, method, n, spread, whole=whole)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
+
+import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.array import ordered_array_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.numpy.operands import array_of, arrays, host
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
@@ -80,14 +82,19 @@ def _check_kind(name: str, kind: Any, stable: Any) -> None:
 def _operand(name: str, a: Any, axis: Any, order: Any) -> tuple[Array, int]:
     if order is not None:
         raise Error(f"{name} by fields", place=calling_line(), remedy="arrays have none: leave `order` out")
-    x = array_of(a)
+    x = ordered_array_of(name, array_of(a))
     return (xp.reshape(x, -1), -1) if axis is None else (x, axis)
 
 
 def _divided(name: str, a: Any, kth: Any, axis: Any, kind: str, order: Any) -> tuple[Array, int]:
     x, axis = _operand(name, a, axis, order)
     length = x.shape[axis_of(name, axis, x.ndim)]
-    for place in map(operator.index, host(kth) if hasattr(kth, "__iter__") else [kth]):
+    places = np.asarray(host(kth))
+    if places.dtype == np.bool_ or places.ndim > 1:
+        raise ShapeError(f"{name} at {kth!r}", place=calling_line(), remedy="give a place, or a list of places")
+    if places.dtype.kind not in "iu":
+        raise DTypeError(f"{name} at places of {places.dtype}", place=calling_line(), remedy="give integers")
+    for place in places.reshape(-1).tolist():
         if not -length <= place < length:
             raise ShapeError(
                 f"{name} at {place} of {length} elements", place=calling_line(), remedy="give places that there are"

@@ -33,7 +33,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: Mode = "full", method: Method
 
     Gives all sums ("full"), as many as `in1` has elements, from the middle ("same"), or those for which both overlap
     wholly ("valid"). By default a kernel of up to 64 elements, and integers, are added up directly, others through
-    `fftconvolve`, whose error is relative to the greatest sum.
+    `fftconvolve`, whose error is relative to the greatest sum. Integers through it are rounded sums in float64.
 
         convolve(asarray([1.0, 2, 3]), asarray([0, 1, 0.5]))     # [0, 1, 2.5, 4, 1.5]
 
@@ -55,6 +55,8 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: Mode = "full", axes: int |
     """`convolve` through Fourier transforms, along `axes`, by default all; the others broadcast. Integers count as the
     default real dtype. Errors as of `convolve`."""
     x, kernel = _both("fftconvolve", in1, in2, mode)
+    if axes is not None and not isinstance(axes, int) and not len(axes) and x.ndim:
+        raise ShapeError("fftconvolve along no axes", place=calling_line(), remedy="leave them out for all")
     numbers = axes_of("fftconvolve", axes if axes is None or isinstance(axes, int) else tuple(axes), x.ndim)
     for axis in range(x.ndim):
         if axis not in numbers and x.shape[axis] != kernel.shape[axis] and 1 not in (x.shape[axis], kernel.shape[axis]):
@@ -80,9 +82,19 @@ def _convolved(what: str, x: Array, kernel: Array, mode: Mode, method: str) -> A
     if method not in {"auto", "direct", "fft"}:
         raise Error(f"{what} by the method {method!r}", place=calling_line(), remedy="use auto, direct or fft")
     short = min(x.size, kernel.size) <= _SHORT or not x._dtype.is_inexact
+    axes = tuple(range(x.ndim))
     if method == "direct" or (method == "auto" and short):
-        return _cut(what, x, kernel, mode, tuple(range(x.ndim)), _added_up)
-    return _by_transforms(what, x, kernel, mode, tuple(range(x.ndim)))
+        return _cut(what, x, kernel, mode, axes, _added_up)
+    if x._dtype.is_inexact:
+        return _by_transforms(what, x, kernel, mode, axes)
+    if not x._executor.target.fp64:  # float32 would lose digits
+        raise Error(
+            f'{what} of {x.dtype} with method="fft" on a device without float64',
+            place=calling_line(),
+            remedy='use method="direct", or convert them first: x.astype("f4")',
+        )
+    sums = xp.round(_by_transforms(what, xp.astype(x, "f8"), xp.astype(kernel, "f8"), mode, axes))
+    return xp.astype(xp.astype(sums, "i8") if x.dtype.itemsize < 8 else sums, x.dtype)  # which wraps around
 
 
 def _by_transforms(what: str, x: Array, kernel: Array, mode: Mode, axes: tuple[int, ...]) -> Array:
@@ -129,7 +141,8 @@ def _reduced(wide: Array, kernel: Array, shape: Sequence[int]) -> Array:
         parts = windows(xp.moveaxis(parts, 0, -1), length)
     parts = xp.permute_dims(parts, (*range(0, 2 * rank, 2), *range(1, 2 * rank, 2)))
     terms = parts * kernel[(...,) + (None,) * rank]
-    return xp.sum(terms, axis=tuple(range(rank)), dtype=wide.dtype)
+    axes = tuple(range(rank))
+    return xp.any(terms, axis=axes) if wide.dtype == "?" else xp.sum(terms, axis=axes, dtype=wide.dtype)
 
 
 def _cut(

@@ -21,7 +21,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.meaning.dtypes import promote, require
 from ocl_runtime.arrays.meaning.semantics import as_node, cast, common_shape
 from ocl_runtime.arrays.operands import operands_of
-from ocl_runtime.errors import Error
+from ocl_runtime.errors import DTypeError, Error
 
 
 class SpecialFunction(ElementFunction):
@@ -40,8 +40,8 @@ class SpecialFunction(ElementFunction):
         """The function of operands, which are broadcast and promoted; integers count as the default real dtype, and
         float16 and bfloat16 are computed as float32.
 
-        Raises `ShapeError` for shapes that do not broadcast, `DTypeError` for what no array is made of, `Error` for
-        another number of operands.
+        Raises `ShapeError` for shapes that do not broadcast, `DTypeError` for complex numbers and what no array is made
+        of, `Error` for another number of operands.
         """
         if len(operands) != len(self.names):
             raise Error(
@@ -52,6 +52,12 @@ class SpecialFunction(ElementFunction):
         terms, executor = operands_of(self.__name__, operands)
         kinds = tuple(term.dtype if isinstance(term, AnyNode) else type(term) for term in terms)
         dtype = promote(kinds, executor.default_real)
+        if dtype.is_complex:
+            raise DTypeError(
+                f"{self.__name__} of complex numbers",
+                place=calling_line(),
+                remedy="give real ones: real(x), imag(x) or abs(x)",
+            )
         dtype = require(dtype if dtype.is_float else executor.default_real, executor.target)
         computed = F64 if dtype == F64 else F32
         shape = common_shape(terms)

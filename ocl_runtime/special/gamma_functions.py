@@ -21,6 +21,9 @@ isinf, log, rint, sin, tan, tgamma, unrolled, where = (
 _FAR = 8
 """From here on, series in 1/x are used."""
 
+_TINY = 1e-20
+"""Below it digamma is -1/x."""
+
 # log(gamma(2 + z)) / z for z from -1/2 to 1/2: nearly minimax polynomials.
 _NEAR_TWO_32 = (
     -0.00025056204, 0.00057025126, -0.0011874848, 0.0028788687, -0.0073859207, 0.020581625, -0.067352295, 0.32246703,
@@ -93,7 +96,8 @@ def gammaln(x: Any) -> Any:
     is_negative = x < -0.5
     y = where(is_negative, -x, x)
     value = log_gamma(y)
-    reflected = -log(y * (abs(sin(math.pi * from_integer(y))) * (1 / math.pi))) - value
+    r = from_integer(y)
+    reflected = where(r == 0, np.inf, -log(y * (abs(sin(math.pi * r)) * (1 / math.pi))) - value)
     return where(isinf(x), np.inf, where(is_negative, reflected, value))
 
 
@@ -126,7 +130,7 @@ def digamma(x: Any) -> Any:
     value = where(is_near, near, far)
     r = from_integer(y)
     reflected = where(r == 0, np.nan, value + s + math.pi / tan(math.pi * r))
-    return where(x < 0, reflected, where(x == 0, -1 / x, value))
+    return where(y < _TINY, -1 / x, where(x < 0, reflected, value))
 
 
 psi = digamma

@@ -14,7 +14,7 @@ from scipy import special as scipys
 import ocl_runtime.arrays as xp
 from ocl_ir.bfloat16 import bits_of, floats_of
 from ocl_runtime import special
-from ocl_runtime.errors import Error
+from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
 from tests.support.special_bounds import BOUNDS, complaints, known
@@ -66,6 +66,26 @@ def test_limits_are_scipys(name: str) -> None:
     np.testing.assert_allclose(of(name, x), expected, rtol=1e-14)
     assert np.isinf(of("i0", np.array([-np.inf])))[0]
     assert of("i1", np.array([-np.inf]))[0] == of("gammaln", np.array([np.inf]))[0] * -1 == -np.inf
+
+
+def test_far_integers_and_what_is_nearly_0() -> None:
+    far, near = np.array([-1e308, -1e306, -1e17, -7.0]), np.array([-5e-324, -1e-300, 5e-324, 1e-30])
+    np.testing.assert_array_equal(of("gammaln", far), scipys.gammaln(far))
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(of("digamma", near), scipys.digamma(near), 1e-15)
+        np.testing.assert_allclose(of("digamma", near.astype("f4")[1:]), scipys.digamma(near.astype("f4")[1:]), 1e-6)
+
+
+@pytest.mark.parametrize("name", ["erf", "softmax", "log_softmax", "logsumexp"])
+def test_errors_name_the_function(name: str) -> None:
+    function = getattr(special, name)
+    with pytest.raises(DTypeError, match=f"^{name} of complex"):
+        function(xp.asarray([1j]))
+    if name != "erf":
+        with pytest.raises(IndexError, match=f"^{name} along axis 2"):
+            function(xp.asarray([1.0]), axis=2)
+        with pytest.raises(ValueError, match=f"^{name} of no elements"):
+            function(xp.asarray([]))
 
 
 def wide(name: str, x: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Arra
     if axis is None:
         parts = [reshape(x, -1) for x in parts]
     if not parts:
-        raise ShapeError("concat of no arrays", place=calling_line(), remedy="give at least one")
+        raise of_no_arrays("concat")
     operands, executor = operands_of("concat", parts)
     first = parts[0].shape
     dim = axis_of("concat", 0 if axis is None else axis, len(first))
@@ -66,9 +66,16 @@ def concat(arrays: Sequence[ArrayLike] | Array, /, axis: int | None = 0) -> Arra
     return +Array(node if node.size else graph.scalar(0, dtype, shape), executor)  # it may be one of the arrays
 
 
+def of_no_arrays(what: str) -> ShapeError:
+    """The error for no arrays."""
+    return ShapeError(f"{what} of no arrays", place=calling_line(), remedy="give at least one")
+
+
 def stack(arrays: Sequence[ArrayLike] | Array, /, axis: int = 0) -> Array:
     """The arrays, all of one shape, along a new axis of the result. Errors as of `concat`."""
     parts = arrays_of("stack", *arrays)
+    if not parts:
+        raise of_no_arrays("stack")
     for x in parts:
         if x.shape != parts[0].shape:
             raise ShapeError(

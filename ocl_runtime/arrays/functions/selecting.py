@@ -19,7 +19,7 @@ from ocl_ir.graph.build import Node
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import I64, U32, U64
-from ocl_runtime.arrays.array import Array, array_of
+from ocl_runtime.arrays.array import Array, ordered_array_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.functions.counting import counted, whole
 from ocl_runtime.arrays.functions.elementwise import astype, isnan, minimum, where
@@ -72,9 +72,9 @@ def top_k(x: ArrayLike, k: int, /, *, axis: int = -1, mode: Literal["largest", "
     Of few elements of a line, a part of it is sorted. Of more, a single long line is read a few times instead: once for
     each 11 bits of an element, and twice more. A line that is in memory is given to the device at once. Raises
     `ShapeError` for a `k` that is negative or more than there are elements, and for another mode, `IndexingError` for
-    an axis that does not exist, `DTypeError` for a `k` that is no integer.
+    an axis that does not exist, `DTypeError` for complex elements and a `k` that is no integer.
     """
-    x = array_of("top_k", x)
+    x = ordered_array_of("top_k", x)
     number, count = axis_of("top_k", axis, x.ndim), whole(f"top_k with k={k!r}", k)
     length = x.shape[number]
     if not 0 <= count <= length or mode not in {"largest", "smallest"}:

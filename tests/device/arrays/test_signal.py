@@ -94,6 +94,21 @@ def test_a_long_kernel_of_integers_is_one_reduction(runtime: Runtime) -> None:
         np.testing.assert_array_equal(found.numpy(), convolved(host, long, "full"))
 
 
+@pytest.mark.parametrize("dtype", ["i1", "i4", "u8", "?"])
+def test_integers_through_transforms_are_rounded_sums(runtime: Runtime, dtype: str) -> None:
+    x, y = RANDOM.integers(0, 100, 90).astype(dtype), RANDOM.integers(0, 100, 70).astype(dtype)
+    with ocl.use(runtime):
+        for name in ("convolve", "correlate"):
+            function, operands = getattr(ocl.signal, name), (ocl.asarray(x), ocl.asarray(y))
+            if not runtime.executor.target.fp64:
+                with pytest.raises(Error, match="without float64"):
+                    function(*operands, method="fft")
+                continue
+            found = function(*operands, method="fft")
+            assert found.dtype == x.dtype
+            np.testing.assert_array_equal(found.numpy(), function(*operands, method="direct").numpy())
+
+
 def test_mistakes(runtime: Runtime) -> None:
     with ocl.use(runtime):
         for wrong, error in (
@@ -101,6 +116,7 @@ def test_mistakes(runtime: Runtime) -> None:
             (lambda: ocl.signal.convolve(ocl.ones((2, 5)), ocl.ones((5, 2)), "valid"), ShapeError),
             (lambda: ocl.signal.convolve(ocl.ones(0), ocl.ones(2)), ShapeError),
             (lambda: ocl.signal.fftconvolve(ocl.ones((3, 4)), ocl.ones((2, 4)), axes=1), ShapeError),
+            (lambda: ocl.signal.fftconvolve(ocl.ones(3), ocl.ones(3), axes=[]), ShapeError),
             (lambda: ocl.signal.convolve(ocl.ones(3), ocl.ones(2), "some"), Error),
             (lambda: ocl.signal.convolve(ocl.ones(3), ocl.ones(2), method="magic"), Error),
         ):

@@ -314,6 +314,12 @@ def test_asking_for_a_value_names_the_line(runtime: Runtime, ask: Any) -> None:
     assert_same((ocl.asarray(HOST) + 1).numpy(), HOST + 1)  # nothing is captured any more
 
 
+def test_bins_of_the_host_are_captured(runtime: Runtime) -> None:
+    for bins in ([-1, 0, 2], [2, 0, -1]):
+        replayed = capture(lambda x, bins=bins: np.digitize(x, bins))
+        assert_same(replayed(ocl.asarray(HOST)).numpy(), np.digitize(HOST, bins))
+
+
 @pytest.mark.parametrize(
     ("ask", "fact", "remedy"),
     [
@@ -324,8 +330,9 @@ def test_asking_for_a_value_names_the_line(runtime: Runtime, ask: Any) -> None:
         (lambda x: ocl.bincount(ocl.astype(x[0], "i4")), "the number of bins", "length=…"),
         (lambda x: ocl.bincount(ocl.astype(x[0], "i4"), x[0]), "the number of bins", "length=…"),
         (lambda x: ocl.histogram(x)[0], "the least and the greatest element", "range="),
+        (lambda x: np.digitize(x, x[0]), "whether bins rise or fall", "bins of the host"),
     ],
-    ids=["mask", "mask-and-index", "compress", "nonzero", "bincount", "weights", "histogram"],
+    ids=["mask", "mask-and-index", "compress", "nonzero", "bincount", "weights", "histogram", "digitize"],
 )
 def test_what_waits_by_itself_is_refused_with_what_it_waits_for(
     runtime: Runtime, ask: Any, fact: str, remedy: str

@@ -1,9 +1,9 @@
-/* y = gammaln_7ea05e406017(a)    f32, 1-D, 1 element a work-item */
+/* y = gammaln_9826331fe338(a)    f32, 1-D, 1 element a work-item */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
 
-__kernel void gammaln_7ea05e406017(const uint n,
+__kernel void gammaln_9826331fe338(const uint n,
                                    __global const float *restrict a_buffer,
                                    const ulong a_offset,
                                    __global float *restrict y_buffer,
@@ -59,7 +59,7 @@ __kernel void gammaln_7ea05e406017(const uint n,
         const float return_11 = is_near ? near : (y_1 - 0.5f) * (logarithm - 1.0f) + (0.41893855f + rest);
         const float return_12 = y_1 - rint(y_1);
         const float log_value = log(y_1 * (fabs(sin(3.1415927f * return_12)) * 0.31830987f));
-        const float reflected = -log_value - return_11;
+        const float reflected = return_12 == 0.0f ? INFINITY : -log_value - return_11;
         const float return_13 = isinf(a_i) ? INFINITY : (is_negative ? reflected : return_11);
         y[i] = return_13;
     }

@@ -725,6 +725,8 @@ ERRORS: list[tuple[str, type[Error], str]] = [
     ("xp.unique_values(xp.broadcast_to(1, (2**32,)))", ShapeError, "sort along axis 0 of shape (4294967296,)"),
     ("xp.isin(1, xp.broadcast_to(1, (2**32,)))", ShapeError, "sort along axis 0 of shape (4294967296,)"),
     ("xp.concat([])", ShapeError, "concat of no arrays"),
+    ("xp.stack([])", ShapeError, "stack of no arrays"),
+    (f"xp.top_k({X} * 1j, 1)", DTypeError, "top_k of complex64"),
     (f"xp.concat([{X}, xp.zeros(3)])", ShapeError, "concat of shapes (2, 3) and (3,) along axis 0"),
     (f"xp.concat([{X}, xp.zeros((2, 4))])", ShapeError, "concat of shapes (2, 3) and (2, 4) along axis 0"),
     (f"xp.concat([{X}], axis=2)", ShapeError, "concat along axis 2"),

@@ -121,6 +121,25 @@ def check_dtypes(theirs: numpy.ufunc, function: Callable[..., Any]) -> None:
             assert one.dtype == other.dtype, given
 
 
+@pytest.mark.parametrize(
+    "quantiles",
+    [
+        lambda x: np.quantile(x, [0.5]),
+        lambda x: np.quantile(x, numpy.array([0.5])),
+        lambda x: np.nanquantile(x, 0.5),
+        lambda x: np.nanpercentile(x, [[50]]),
+        lambda x: np.percentile(x, 50, method="hazen"),
+        lambda x: np.gradient(x, numpy.arange(3.0) + 1.7e9) + 1,
+    ],
+)
+@pytest.mark.filterwarnings("ignore::ocl_runtime.errors.PrecisionWarning")
+def test_without_float64_parts_and_distances_are_float32(quantiles: Callable[[Array], Array]) -> None:
+    with xp.use(InterpretedRuntime(Target(group_size=8, fp64=False))):
+        found = quantiles(np.asarray([3, 1, 2], "f4"))
+    assert found.dtype == numpy.float32
+    assert found.numpy().flat[0] == (-1 if found.ndim == 1 and found.size == 3 else 2)
+
+
 def test_without_float64_numpys_own_float64_arrays_are_refused() -> None:
     with (
         xp.use(InterpretedRuntime(Target(group_size=8, fp64=False))),
@@ -381,11 +400,38 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("np.require(f1, requirements=['F'])", Error, "require of column-major order"),
     ("np.cross([1], [2])", ShapeError, "cross of vectors of lengths 1 and 1"),
     ("np.cov(f3)", ShapeError, "cov of shape"),
+    ("np.cov(f1[:3], ddof=0.5)", ValueError, "cov with ddof 0.5"),
+    ("np.cov(f1[:3], fweights=[1, -1, 2])", ValueError, "cov with fweights that are negative"),
+    ("np.cov(f1[:3], aweights=[1, -1, 2])", ValueError, "cov with aweights that are negative"),
+    ("np.cov(f1[:3], fweights=[1, 0.5, 2])", TypeError, "cov with fweights that are no integers"),
+    ("np.cov(f1[:3], fweights=[0, 0, 0])", ZeroDivisionError, "cov with fweights that are all 0"),
+    ("np.cov(f1[:3], fweights=i1)", ShapeError, r"cov with fweights of shape \(12,\) for 3 samples"),
     ("np.convolve(f1, [])", ShapeError, "convolve of"),
     ("np.correlate(f1, f1, 'no')", ShapeError, "mode 'no'"),
     ("np.gradient(f1[:1])", ShapeError, "gradient along axis 0 of length 1"),
     ("np.gradient(f2, 1, 2, 3)", ShapeError, "gradient along 2 axes with 3 distances"),
+    (
+        "np.gradient(f2, [[1, 2, 4]], 1)",
+        ShapeError,
+        r"gradient along axis 0 of length 3 with distances of shape \(1, 3\)",
+    ),
+    ("np.gradient(f1, f1[:3])", ShapeError, r"gradient along axis 0 of length 12 with distances of shape \(3,\)"),
+    ("np.gradient(b1)", TypeError, "gradient of bool"),
+    ("np.ediff1d(b1)", TypeError, "ediff1d of bool"),
+    ("np.digitize(f1, [0, 2, 1])", ValueError, "digitize with bins that neither rise nor fall"),
+    ("np.digitize(f1, np.array([0, 2, 1]))", ValueError, "digitize with bins that neither rise nor fall"),
+    ("np.digitize(f1, f2)", ValueError, r"digitize with bins of shape \(3, 4\)"),
+    ("np.digitize(f1 * 1j, [0, 1])", TypeError, "digitize of complex64"),
     ("np.interp(f1, [0, 1], [0])", ShapeError, "interp of points of shapes"),
+    ("np.polyder(f1, -1)", ValueError, "polyder -1 times"),
+    ("np.polyint(f1, -1)", ValueError, "polyint -1 times"),
+    ("np.stack([])", ValueError, "stack of no arrays"),
+    ("np.vstack([])", ValueError, "vstack of no arrays"),
+    ("np.partition(f1, True)", ValueError, "partition at True"),
+    ("np.partition(f1, [True])", ValueError, "partition at .True."),
+    ("np.partition(f1, [])", TypeError, "partition at places of float64"),
+    ("np.argpartition(f1 * 1j, 1)", TypeError, "argpartition of complex64"),
+    ("np.quantile(f1 * 1j, 0.5)", TypeError, "quantile of complex64"),
     ("np.poly(f2)", ShapeError, "poly of shape"),
     ("np.unpackbits(i1)", DTypeError, "unpackbits of int32"),
     ("np.packbits(b1, bitorder='no')", Error, "there is no bitorder 'no'"),
@@ -402,6 +448,18 @@ def test_refuses_in_its_own_words(expression: str, kind: type[Exception], fact: 
     if kind is not TypeError:
         assert isinstance(caught.value, Error)
         assert caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["polyadd", "polysub"])
+def test_sums_of_polynomials_of_two_runtimes_are_refused_by_name(name: str) -> None:
+    with xp.use(InterpretedRuntime()):
+        x = np.arange(3)
+    with pytest.raises(MixedDevicesError, match=f"{name} of arrays of different runtimes"):
+        getattr(np, name)(np.arange(3), x)
+
+
+def test_an_empty_list_of_places_divides_nothing() -> None:
+    assert np.partition(np.asarray([3, 1, 2]), numpy.array([], int)).shape == (3,)
 
 
 def test_arrays_are_copied_where_that_is_asked_for_and_moved_to_the_runtime_in_use(runtime: InterpretedRuntime) -> None:
