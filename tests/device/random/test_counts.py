@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
@@ -16,7 +17,6 @@ from ocl_runtime.random import Generator, default_rng
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
 
-stats = pytest.importorskip("scipy.stats")
 SIZE = 20_000
 
 

@@ -163,3 +163,42 @@ def test_arrays_of_the_host_as_asked_for() -> None:
     assert default_rng(3).normal(np.zeros(2, np.float32)).dtype == np.float32
     refused(lambda rng: rng.normal([[1.0], [1.0, 2.0]]), kind=ShapeError)
     refused(lambda rng: rng.uniform([0, 0], [1, 1, 1]), kind=ShapeError)
+
+
+# ---------------------------------------------------------------------- without float64
+
+
+DRAWS: dict[str, Draw] = {
+    "random": lambda rng: rng.random(50),
+    "uniform": lambda rng: rng.uniform(-1, 3, 50),
+    "standard_normal": lambda rng: rng.standard_normal(50),
+    "normal": lambda rng: rng.normal(5, 2, 50),
+    "lognormal": lambda rng: rng.lognormal(0, 0.5, 50),
+    "standard_exponential": lambda rng: rng.standard_exponential(50),
+    "exponential": lambda rng: rng.exponential(3, 50),
+    "laplace": lambda rng: rng.laplace(1, 2, 50),
+    "logistic": lambda rng: rng.logistic(1, 2, 50),
+    "gumbel": lambda rng: rng.gumbel(1, 2, 50),
+    "rayleigh": lambda rng: rng.rayleigh(2, 50),
+    "weibull": lambda rng: rng.weibull(1.5, 50),
+    "pareto": lambda rng: rng.pareto(3, 50),
+    "triangular": lambda rng: rng.triangular(-1, 0, 3, 50),
+    "standard_gamma": lambda rng: rng.standard_gamma(0.5, 50),
+    "gamma": lambda rng: rng.gamma(2.5, 2.0, 50),
+    "chisquare": lambda rng: rng.chisquare(3, 50),
+    "beta": lambda rng: rng.beta(2, 5, 50),
+    "f": lambda rng: rng.f(4, 7, 50),
+    "standard_t": lambda rng: rng.standard_t(3, 50),
+    "dirichlet": lambda rng: rng.dirichlet([1, 2.0], 25),
+    "integers": lambda rng: rng.integers(0, 2**40, 50),
+    "choice": lambda rng: rng.choice(2**40, 50),
+    "permutation": lambda rng: rng.permutation(50),
+    "permuted": lambda rng: rng.permuted(ocl.arange(50)),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_device_without_float64_draws_the_same(name: str) -> None:
+    found = DRAWS[name](default_rng(5)).numpy()
+    with ocl.use(InterpretedRuntime(Target(group_size=8))):
+        assert_same(found, DRAWS[name](default_rng(5)).numpy())
