@@ -115,6 +115,11 @@ def _require(what: str, name: str, value: Any, host: Any, constraint: _Constrain
 
 
 def _host(what: str, name: str, value: Any) -> Any:
+    """An array of NumPy, or a number of it."""
+    if isinstance(value, int) and 64 < value.bit_length() < 1024:
+        value = float(value)  # beyond the integers of NumPy, and not beyond its floats
+    if type(value) is float:
+        return np.float64(value)  # the same, sooner
     host = host_values(value, F64) if is_array_like(value) else np.asarray(None)
     if host.dtype.kind not in "biuf":
         raise DTypeError(

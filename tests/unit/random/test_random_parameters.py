@@ -10,7 +10,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.random_functions import philox_block
-from ocl_runtime.errors import DistributionError, DTypeError, Error, ShapeError
+from ocl_runtime.errors import DistributionError, DTypeError, Error, NumberRangeError, ShapeError
 from ocl_runtime.plan.target import Target
 from ocl_runtime.random import Generator, default_rng
 from tests.support.arrays import assert_same
@@ -96,6 +96,7 @@ def test_ranges_of_float64(fp64: bool) -> None:
     [
         (lambda rng: rng.binomial(2**63 - 1, 1.0), "binomial with n = 9223372036854775807, which is above 2**53"),
         (lambda rng: rng.binomial(2**53 + 1, 1.0), "above 2**53"),
+        (lambda rng: rng.binomial(2**64, 1.0), "above 2**53"),
         (lambda rng: rng.binomial([1, 2**53 + 1], 1.0), "above 2**53"),
         (lambda rng: rng.binomial(INF, 1.0), "above 2**53"),
         (lambda rng: rng.binomial(2.5, 1.0), "whole number"),
@@ -161,7 +162,9 @@ def test_lists_in_float64(fp64: bool) -> None:
 def test_arrays_of_the_host_as_asked_for() -> None:
     assert default_rng(3).normal(np.zeros(2), dtype="f4").dtype == np.float32
     assert default_rng(3).normal(np.zeros(2, np.float32)).dtype == np.float32
+    assert float(default_rng(3).normal(2**70, 0.0)) == 2.0**70
     refused(lambda rng: rng.normal([[1.0], [1.0, 2.0]]), kind=ShapeError)
+    refused(lambda rng: rng.normal(10**400), kind=NumberRangeError)
     refused(lambda rng: rng.uniform([0, 0], [1, 1, 1]), kind=ShapeError)
 
 
