@@ -10,32 +10,22 @@ Everything is rounded correctly, so counts are the same on every device that has
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.indices import Shape
 from ocl_ir.types import F64, U64
-from ocl_runtime.arrays import Array, astype, broadcast_to, minimum, stack, where
-from ocl_runtime.arrays.meaning.dtypes import float64, int64, require
+from ocl_runtime.arrays import Array, asarray, astype, broadcast_to, minimum, stack, where
+from ocl_runtime.arrays.meaning.dtypes import int64
 from ocl_runtime.random.gammas import Drawing, gamma
 from ocl_runtime.random.parameters import Parameter
-from ocl_runtime.random.philox import Philox
 from ocl_runtime.random.words import counters
-
-if TYPE_CHECKING:
-    from ocl_runtime.plan.executor import Executor
 
 _CANDIDATES = 20
 _LARGE = 10.0
 """The mean from which on there are candidates."""
-
-
-def drawing(stream: Philox, executor: Executor, shape: Shape) -> Drawing:
-    """A draw of counts. Raises `DTypeError` where the device has no float64."""
-    return Drawing(stream, executor, shape, require(F64, executor.target))
 
 
 def poisson(drawing: Drawing, mean: Parameter) -> Array:
@@ -43,20 +33,19 @@ def poisson(drawing: Drawing, mean: Parameter) -> Array:
     return _as_counts(_counted(drawing, "poisson", mean, mean))
 
 
-def binomial(drawing: Drawing, n: Parameter, p: Parameter, most: float = math.inf) -> Array:
-    """Binomial numbers: of a probability above 1/2, the others are counted. There are no more than `most` trials."""
+def binomial(drawing: Drawing, n: Parameter, p: Parameter) -> Array:
+    """Binomial numbers."""
+    return _as_counts(_binomial(drawing, n, p))
+
+
+def _binomial(drawing: Drawing, n: Parameter, p: Parameter, most: float = math.inf) -> Array:
+    """Binomial numbers, in float64: of a probability above 1/2, the others are counted. Of those no mean is above
+    `most`."""
+    less: Parameter = minimum(p, 1 - p) if isinstance(p, Array) else min(p, 1 - p)
+    found = _counted(drawing, "binomial", n * less, n, less, is_small=most < _LARGE)
     if isinstance(p, Array):
-        less: Parameter = minimum(p, 1 - p)
-    else:
-        less = min(p, 1 - p)
-    mean = n * less
-    is_small = not isinstance(less, Array) and most * less < _LARGE
-    found = _counted(drawing, "binomial", mean, n, less, is_small=is_small)
-    if isinstance(p, Array):
-        found = where(p > 0.5, n - found, found)
-    elif p > 0.5:
-        found = n - found
-    return _as_counts(found)
+        return where(p > 0.5, n - found, found)
+    return n - found if p > 0.5 else found
 
 
 def negative_binomial(drawing: Drawing, n: Parameter, p: Parameter) -> Array:
@@ -65,18 +54,21 @@ def negative_binomial(drawing: Drawing, n: Parameter, p: Parameter) -> Array:
 
 
 def multinomial(drawing: Drawing, n: Parameter, p: Any) -> Array:
-    """Multinomial numbers along a further axis, one after the other: each is binomial, of those that are left."""
-    left: Parameter = n
-    most = math.inf if isinstance(n, Array) else n
-    counts = []
-    rest = np.concatenate([np.cumsum(p[::-1])[::-1], [0.0]])
-    for number, one in enumerate(p[:-1]):
-        share = float(min(1.0, one / rest[number])) if rest[number] > 0 else 0.0
-        count = binomial(drawing, left, share, most)
-        counts.append(count)
-        left = drawing.full(left) - astype(count, float64)
-    counts.append(_as_counts(drawing.full(left)))
-    return stack(counts, axis=-1)
+    """Multinomial numbers along a further axis, by halves: how many trials have an outcome of the first half is
+    binomial, and so on in each half, of all halves at once. So a thousand outcomes are ten draws."""
+    count = len(p)
+    levels = (count - 1).bit_length()
+    p = np.pad(p, (0, (1 << levels) - count))
+    found = drawing.full(n)[..., None]
+    for level in range(levels):
+        halves = p.reshape(1 << level, 2, -1).sum(axis=-1)
+        both = halves.sum(axis=-1)
+        share = np.divide(halves[:, 0], both, out=np.zeros_like(both), where=both > 0)
+        most = math.inf if isinstance(n, Array) else n * float(np.minimum(share, 1 - share).max())
+        nodes = drawing._replace(shape=(*drawing.shape, 1 << level))
+        first = _binomial(nodes, found, asarray(share), most)
+        found = stack([first, found - first], axis=-1).reshape((*drawing.shape, 2 << level))
+    return _as_counts(found[..., :count])
 
 
 def _counted(drawing: Drawing, name: str, mean: Parameter, *parameters: Parameter, is_small: bool = False) -> Array:

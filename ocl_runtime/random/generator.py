@@ -8,26 +8,14 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import F64, U32, DType
-from ocl_runtime.arrays import Array, int64
-from ocl_runtime.arrays.axes import shape_of
+from ocl_ir.types import U32
+from ocl_runtime.arrays import Array, float64, int64
+from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.errors import ShapeError
 from ocl_runtime.random import counts, distributions, gammas
 from ocl_runtime.random.orders import permutation, permuted, shuffle
-from ocl_runtime.random.parameters import (
-    Parameter,
-    Size,
-    above,
-    as_reals,
-    given,
-    line_of_probabilities,
-    real_dtype,
-    shape_for,
-    shares,
-    trials,
-    triangle,
-)
+from ocl_runtime.random.parameters import Parameter, Size, checked, line_of_probabilities, prepared
 from ocl_runtime.random.philox import Philox
 from ocl_runtime.random.whole_numbers import choice, integers
 from ocl_runtime.random.words import normal, uniform, words, words_for
@@ -69,9 +57,14 @@ class Generator:
         return f"Generator({self._stream!r})"
 
     def bytes(self, length: int) -> bytes:
-        """Random bytes, on the host."""
-        word = words(self._stream, (-(-length // 4),), U32, current_executor())
-        return word.numpy().astype("<u4").tobytes()[:length]
+        """So many random bytes, on the host: those of the words of 32 bits of one draw, the lower ones of each first.
+        So fewer bytes of the same state are the first ones of more.
+
+        Raises `ShapeError` for a length that is negative or no integer.
+        """
+        count = length_of("a draw of bytes", length)
+        word = words(self._stream, (-(-count // 4),), U32, current_executor())
+        return word.numpy().astype("<u4").tobytes()[:count]
 
     def random(self, size: Size = None, dtype: Any = None) -> Array:
         """Uniform numbers from 0 below 1: multiples of 2**-24 for float32, of 2**-53 for float64, the same bits on each
@@ -82,10 +75,15 @@ class Generator:
         return self._draw("random", size, dtype, uniform)
 
     def uniform(self, low: Parameter = 0.0, high: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
-        """Uniform numbers from `low` below `high`, which rounding may reach."""
-        low, high = given("uniform", low=low, high=high)
+        """Uniform numbers from `low` below `high`, which rounding may reach. Their difference is finite, and not below
+        0."""
         return self._draw(
-            "uniform", size, dtype, lambda word, real, low, high: low + (high - low) * uniform(word, real), low, high
+            "uniform",
+            size,
+            dtype,
+            lambda word, real, low, high: low + (high - low) * uniform(word, real),
+            low=low,
+            high=high,
         )
 
     def standard_normal(self, size: Size = None, dtype: Any = None) -> Array:
@@ -101,17 +99,15 @@ class Generator:
 
         rng.normal(0.0, asarray([1.0, 2.0]), (1000, 2))
         """
-        (loc,), (scale,) = given("normal", loc=loc), given("normal", 0.0, scale=scale)
         return self._draw(
-            "normal", size, dtype, lambda word, real, loc, scale: loc + scale * normal(word, real), loc, scale
+            "normal", size, dtype, lambda word, real, loc, scale: loc + scale * normal(word, real), loc=loc, scale=scale
         )
 
     def lognormal(
         self, mean: Parameter = 0.0, sigma: Parameter = 1.0, size: Size = None, *, dtype: Any = None
     ) -> Array:
         """Numbers whose logarithm is normal, with a mean and a standard deviation, which is not below 0."""
-        (mean,), (sigma,) = given("lognormal", mean=mean), given("lognormal", 0.0, sigma=sigma)
-        return self._draw("lognormal", size, dtype, distributions.lognormal, mean, sigma)
+        return self._draw("lognormal", size, dtype, distributions.lognormal, mean=mean, sigma=sigma)
 
     def standard_exponential(self, size: Size = None, dtype: Any = None) -> Array:
         """Exponential numbers of mean 1: -log(v) for v above 0 up to 1."""
@@ -119,87 +115,75 @@ class Generator:
 
     def exponential(self, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
         """Exponential numbers with a mean, which is not below 0."""
-        (scale,) = given("exponential", 0.0, scale=scale)
         return self._draw(
-            "exponential", size, dtype, lambda word, real, scale: scale * distributions.exponential(word, real), scale
+            "exponential",
+            size,
+            dtype,
+            lambda word, real, scale: scale * distributions.exponential(word, real),
+            scale=scale,
         )
 
     def laplace(self, loc: Parameter = 0.0, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
         """Numbers of the double exponential distribution; `scale` is not below 0."""
-        (loc,), (scale,) = given("laplace", loc=loc), given("laplace", 0.0, scale=scale)
-        return self._draw("laplace", size, dtype, distributions.laplace, loc, scale)
+        return self._draw("laplace", size, dtype, distributions.laplace, loc=loc, scale=scale)
 
     def logistic(self, loc: Parameter = 0.0, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
         """Logistic numbers; `scale` is not below 0."""
-        (loc,), (scale,) = given("logistic", loc=loc), given("logistic", 0.0, scale=scale)
-        return self._draw("logistic", size, dtype, distributions.logistic, loc, scale)
+        return self._draw("logistic", size, dtype, distributions.logistic, loc=loc, scale=scale)
 
     def gumbel(self, loc: Parameter = 0.0, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
         """Numbers of Gumbel's distribution of greatest values; `scale` is not below 0."""
-        (loc,), (scale,) = given("gumbel", loc=loc), given("gumbel", 0.0, scale=scale)
-        return self._draw("gumbel", size, dtype, distributions.gumbel, loc, scale)
+        return self._draw("gumbel", size, dtype, distributions.gumbel, loc=loc, scale=scale)
 
     def rayleigh(self, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
         """Rayleigh's distribution; `scale` is not below 0."""
-        (scale,) = given("rayleigh", 0.0, scale=scale)
-        return self._draw("rayleigh", size, dtype, distributions.rayleigh, scale)
+        return self._draw("rayleigh", size, dtype, distributions.rayleigh, scale=scale)
 
     def weibull(self, a: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
         """Weibull's distribution of a shape, which is above 0, and scale 1."""
-        above("weibull", a=a)
-        return self._draw("weibull", size, dtype, distributions.weibull, *given("weibull", a=a))
+        return self._draw("weibull", size, dtype, distributions.weibull, a=a)
 
     def pareto(self, a: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
         """The distribution of Pareto II of a shape, which is above 0; add 1 for that of Pareto."""
-        above("pareto", a=a)
-        return self._draw("pareto", size, dtype, distributions.pareto, *given("pareto", a=a))
+        return self._draw("pareto", size, dtype, distributions.pareto, a=a)
 
     def triangular(
         self, left: Parameter, mode: Parameter, right: Parameter, size: Size = None, *, dtype: Any = None
     ) -> Array:
         """Numbers between `left` and `right`, which are the likelier the nearer they are to `mode`."""
-        triangle("triangular", left, mode, right)
-        return self._draw(
-            "triangular", size, dtype, distributions.triangular, *given("triangular", left=left, mode=mode, right=right)
-        )
+        return self._draw("triangular", size, dtype, distributions.triangular, left=left, mode=mode, right=right)
 
     def standard_gamma(self, shape: Parameter, size: Size = None, dtype: Any = None) -> Array:
         """Gamma numbers of a shape, which is not below 0, and scale 1.
 
         By Marsaglia and Tsang, A simple method for generating gamma variables (2000), with eight candidates for each.
         """
-        (shape,) = given("standard_gamma", 0.0, shape=shape)
-        return self._rejected("standard_gamma", size, dtype, gammas.gamma, shape)
+        return self._rejected("standard_gamma", size, dtype, gammas.gamma, shape=shape)
 
     def gamma(self, shape: Parameter, scale: Parameter = 1.0, size: Size = None, *, dtype: Any = None) -> Array:
         """Gamma numbers of a shape and a scale, neither of which is below 0.
 
         rng.gamma(asarray([0.5, 3.0]), 2.0, (1000, 2))
         """
-        shape, scale = given("gamma", 0.0, shape=shape, scale=scale)
         return self._rejected(
-            "gamma", size, dtype, lambda drawing, a, scale: gammas.gamma(drawing, a) * scale, shape, scale
+            "gamma", size, dtype, lambda drawing, a, scale: gammas.gamma(drawing, a) * scale, shape=shape, scale=scale
         )
 
     def chisquare(self, df: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
         """Numbers of chi square with degrees of freedom, which are above 0."""
-        above("chisquare", df=df)
-        return self._rejected("chisquare", size, dtype, gammas.chisquare, *given("chisquare", df=df))
+        return self._rejected("chisquare", size, dtype, gammas.chisquare, df=df)
 
     def beta(self, a: Parameter, b: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
         """Beta numbers of two shapes, which are above 0."""
-        above("beta", a=a, b=b)
-        return self._rejected("beta", size, dtype, gammas.beta, *given("beta", a=a, b=b))
+        return self._rejected("beta", size, dtype, gammas.beta, a=a, b=b)
 
     def f(self, dfnum: Parameter, dfden: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
         """Numbers of Fisher's distribution, with degrees of freedom above and below, which are above 0."""
-        above("f", dfnum=dfnum, dfden=dfden)
-        return self._rejected("f", size, dtype, gammas.f, *given("f", dfnum=dfnum, dfden=dfden))
+        return self._rejected("f", size, dtype, gammas.f, dfnum=dfnum, dfden=dfden)
 
     def standard_t(self, df: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
         """Numbers of Student's distribution with degrees of freedom, which are above 0."""
-        above("standard_t", df=df)
-        return self._rejected("standard_t", size, dtype, gammas.standard_t, *given("standard_t", df=df))
+        return self._rejected("standard_t", size, dtype, gammas.standard_t, df=df)
 
     def dirichlet(self, alpha: Any, size: Size = None, *, dtype: Any = None) -> Array:
         """Vectors of numbers that add up to 1, along the last axis: of Dirichlet's distribution of shapes, a line of
@@ -209,35 +193,31 @@ class Generator:
 
         Raises `ShapeError` for shapes with another number of axes.
         """
-        above("dirichlet", alpha=alpha)
-        (alpha,) = given("dirichlet", alpha=alpha)
-        if not isinstance(alpha, Array) or alpha.ndim != 1:
+        (line,) = checked("dirichlet", {"alpha": alpha}).values()
+        if line.ndim != 1:
             raise ShapeError(f"dirichlet of {alpha!r}", place=calling_line(), remedy="give a line of shapes")
-        whole = (*(() if size is None else shape_of(size)), alpha.size)
-        return self._rejected("dirichlet", whole, dtype, gammas.dirichlet, alpha)
+        whole = (*(() if size is None else shape_of(size)), line.size)
+        return self._rejected("dirichlet", whole, dtype, gammas.dirichlet, alpha=alpha)
 
     def poisson(self, lam: Parameter = 1.0, size: Size = None) -> Array:
-        """Poisson numbers of a mean, which is not below 0, in int64.
+        """Poisson numbers of a mean, which is not below 0, nor above what int64 can count, in int64.
 
         By Hörmann, The transformed rejection method for generating Poisson random variables (1993), with twenty
         candidates for each; of a mean below 10 by sums of probabilities. Raises `DTypeError` without float64.
         """
-        (lam,) = given("poisson", 0.0, lam=lam)
-        return self._counted("poisson", size, counts.poisson, lam)
+        return self._counted("poisson", size, counts.poisson, lam=lam)
 
     def binomial(self, n: Parameter, p: Parameter, size: Size = None) -> Array:
-        """How many of `n` trials, which is not below 0, succeed with a probability, in int64.
+        """How many of `n` trials, from 0 up to 2**53, succeed with a probability, in int64.
 
         By Hörmann, The generation of binomial random variates (1993), otherwise as `poisson`.
         """
-        return self._counted("binomial", size, counts.binomial, trials("binomial", n), shares("binomial", p))
+        return self._counted("binomial", size, counts.binomial, n=n, p=p)
 
     def negative_binomial(self, n: Parameter, p: Parameter, size: Size = None) -> Array:
         """How many trials fail before `n` succeed, which is above 0, with a probability, which is, too; in int64. Any
         real `n` will do: Poisson numbers of gamma numbers as means."""
-        above("negative_binomial", n=n, p=p)
-        (n,) = given("negative_binomial", n=n)
-        return self._counted("negative_binomial", size, counts.negative_binomial, n, shares("negative_binomial", p))
+        return self._counted("negative_binomial", size, counts.negative_binomial, n=n, p=p)
 
     def multinomial(self, n: Parameter, pvals: Any, size: Size = None) -> Array:
         """How many of `n` trials have each outcome, along the last axis, in int64; `pvals` are their probabilities, a
@@ -246,9 +226,7 @@ class Generator:
             rng.multinomial(20, [1 / 6] * 6, 100)     # shape (100, 6)
         """
         p = line_of_probabilities(pvals)
-        return self._counted(
-            "multinomial", size, lambda drawing, n: counts.multinomial(drawing, n, p), trials("multinomial", n)
-        )
+        return self._counted("multinomial", size, lambda drawing, n: counts.multinomial(drawing, n, p), n=n)
 
     def integers(
         self, low: Any, high: Any = None, size: Size = None, dtype: Any = int64, endpoint: bool = False
@@ -295,23 +273,20 @@ class Generator:
         them, in the shape of `x`. Gives `out`, if that is there to be written."""
         return permuted(self._stream, current_executor(), x, axis, out)
 
-    def _draw(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], *parameters: Any) -> Array:
+    def _draw(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], **parameters: Any) -> Array:
         executor = current_executor()
-        real: DType = real_dtype(what, dtype, executor, parameters)
-        shape = shape_for(what, size, parameters)
-        return made(words_for(self._stream, shape, real, executor), real, *as_reals(real, parameters))
+        real, shape, values = prepared(what, size, dtype, executor, parameters)
+        return made(words_for(self._stream, shape, real, executor), real, *values)
 
-    def _counted(self, what: str, size: Size, made: Callable[..., Array], *parameters: Any) -> Array:
-        """A draw of counts."""
-        drawing = counts.drawing(self._stream, current_executor(), shape_for(what, size, parameters))
-        return made(drawing, *as_reals(F64, parameters))
+    def _counted(self, what: str, size: Size, made: Callable[..., Array], **parameters: Any) -> Array:
+        """A draw of counts, which are made of float64."""
+        return self._rejected(what, size, float64, made, **parameters)
 
-    def _rejected(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], *parameters: Any) -> Array:
+    def _rejected(self, what: str, size: Size, dtype: Any, made: Callable[..., Array], **parameters: Any) -> Array:
         """A draw of numbers that take several words each."""
         executor = current_executor()
-        real = real_dtype(what, dtype, executor, parameters)
-        drawing = gammas.Drawing(self._stream, executor, shape_for(what, size, parameters), real)
-        return made(drawing, *as_reals(real, parameters))
+        real, shape, values = prepared(what, size, dtype, executor, parameters)
+        return made(gammas.Drawing(self._stream, executor, shape, real), *values)
 
 
 def default_rng(

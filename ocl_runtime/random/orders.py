@@ -8,6 +8,7 @@ so an order is the same on every device.
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import F32, F64, U64
 from ocl_runtime.arrays import Array, argsort, asarray, astype, reshape, take, take_along_axis, top_k
+from ocl_runtime.arrays.array import array_of
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.errors import DistributionError, DTypeError
 from ocl_runtime.random.distributions import nowhere_zero
@@ -29,28 +31,43 @@ if TYPE_CHECKING:
 
 def permutation(stream: Philox, executor: Executor, x: Any, axis: int) -> Array:
     """The integers below a number, or the parts of an array along an axis, in a random order."""
-    if not isinstance(x, Array) and not np.ndim(x):
-        count = np.asarray(x)
-        if count.dtype.kind not in "iu" or count < 0:
-            raise DistributionError(
-                f"a permutation of {x!r}",
-                place=calling_line(),
-                remedy="give an array, or an integer that is not negative",
-            )
-        return argsort(words(stream, (int(count),), U64, executor))
-    values = x if isinstance(x, Array) else asarray(x)
-    number = axis_of("permutation", axis, values.ndim)
-    return take(values, argsort(words(stream, (values.shape[number],), U64, executor)), axis=number)
+    values = array_or_count("permutation", x)
+    if not isinstance(values, Array):
+        return argsort(words(stream, (values,), U64, executor))
+    return _reordered("permutation", stream, executor, values, axis)
+
+
+def _reordered(what: str, stream: Philox, executor: Executor, x: Array, axis: int) -> Array:
+    number = axis_of(what, axis, x.ndim)
+    return take(x, argsort(words(stream, (x.shape[number],), U64, executor)), axis=number)
+
+
+def array_or_count(what: str, x: Any) -> Array | int:
+    """An array, or, of an integer, that. Raises `DistributionError` for an integer that is negative or beyond int64,
+    and for anything else."""
+    if isinstance(x, Array):
+        return x
+    if isinstance(x, list | tuple) or np.ndim(x):
+        return asarray(x)
+    try:
+        count = operator.index(x)
+    except TypeError:
+        count = -1
+    if not 0 <= count < 1 << 63:
+        raise DistributionError(
+            f"{what} of {x!r}", place=calling_line(), remedy="give an array, or an integer from 0 below 2**63"
+        )
+    return count
 
 
 def shuffle(stream: Philox, executor: Executor, x: Any, axis: int) -> None:
     """Puts the parts of an array along an axis in a random order, in place."""
-    x[...] = permutation(stream, executor, written("shuffle", x), axis)
+    x[...] = _reordered("shuffle", stream, executor, written("shuffle", x), axis)
 
 
 def permuted(stream: Philox, executor: Executor, x: Any, axis: int | None, out: Any) -> Array:
     """The elements of each line along an axis in a random order of its own, or all of them."""
-    values = x if isinstance(x, Array) else asarray(x)
+    values = array_of("permuted", x)
     if axis is None:
         keys = words(stream, (values.size,), U64, executor)
         result = reshape(reshape(values, -1)[argsort(keys)], values.shape)

@@ -8,6 +8,7 @@ their own, by NumPy's `SeedSequence`: two of n keys are equal with a probability
 
 from __future__ import annotations
 
+import math
 import operator
 import threading
 from collections.abc import Mapping, Sequence
@@ -89,16 +90,19 @@ class Philox:
         return draw & 0xFFFFFFFF, draw >> 32, self._key & 0xFFFFFFFF, self._key >> 32
 
     def jumped(self, jumps: int = 1) -> Philox:
-        """A stream of the same key, 2**32 draws further for each jump."""
+        """A stream of the same key, 2**32 draws further for each jump. Raises `DistributionError` for what is no
+        integer."""
+        number = _integer("jumped by", jumps)
         other = Philox.__new__(Philox)
         other._seed_seq, other._key, other._lock = self._seed_seq, self._key, threading.Lock()
         with self._lock:
-            other._draw = (self._draw + operator.index(jumps) * _JUMP) % _DRAWS
+            other._draw = (self._draw + number * _JUMP) % _DRAWS
         return other
 
     def spawn(self, n_children: int) -> list[Philox]:
-        """So many streams with keys of their own, others at each call."""
-        return [Philox(child) for child in self._seed_seq.spawn(operator.index(n_children))]
+        """So many streams with keys of their own, others at each call. Raises `DistributionError` for what is no
+        integer, or negative."""
+        return [Philox(child) for child in self._seed_seq.spawn(_integer("spawn of", n_children, least=0))]
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -110,6 +114,20 @@ class Philox:
 
     def __repr__(self) -> str:
         return f"Philox(key={self._key:#018x}, draw={self._draw})"
+
+
+def _integer(what: str, number: Any, least: float = -math.inf) -> int:
+    try:
+        found = operator.index(number)
+    except TypeError:
+        found = None
+    if found is None or found < least:
+        raise DistributionError(
+            f"{what} {number!r}",
+            place=calling_line(),
+            remedy="give an integer" + (" that is not negative" if least == 0 else ""),
+        )
+    return found
 
 
 def _sequence(seed: Any) -> np.random.SeedSequence:

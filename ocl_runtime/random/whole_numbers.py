@@ -16,9 +16,10 @@ from ocl_ir.indices import Shape
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, F32, F64, I64, U64, DType
 from ocl_runtime.arrays import Array, asarray, astype, broadcast_to, cumulative_sum, minimum, searchsorted, take, where
+from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.meaning.dtypes import int64, require, to_dtype, uint64
 from ocl_runtime.errors import DistributionError, DTypeError
-from ocl_runtime.random.orders import without_replacement
+from ocl_runtime.random.orders import array_or_count, without_replacement
 from ocl_runtime.random.parameters import Size, probabilities, shape_for
 from ocl_runtime.random.philox import Philox
 from ocl_runtime.random.words import uniform, words, words_for
@@ -95,20 +96,32 @@ def _bound(value: Any, dtype: DType, *, past: bool) -> Any:
                 f"integers with a bound of {value.dtype}", place=calling_line(), remedy="astype(bound, int64)"
             )
         return value
-    host = np.asarray(value)
-    if host.dtype.kind == "f" and (host == np.floor(host)).all():
-        host = host.astype(np.int64)
-    if host.dtype.kind not in "biuO" or not all(isinstance(number, int) for number in host.ravel().tolist()):
-        raise DTypeError(f"integers with the bound {value!r}", place=calling_line(), remedy="give integers")
+    numbers = _whole(value)
     least, most = _limits(dtype)
-    numbers = host.astype(object)
     if ((numbers < least) | (numbers > most + past)).any():
         raise DistributionError(
             f"integers with the bound {value!r}, which {dtype.public} does not hold",
             place=calling_line(),
             remedy="give a wider dtype, or nearer bounds",
         )
-    return int(host.item()) if not host.ndim else numbers
+    return numbers if numbers.ndim else numbers.item()
+
+
+def _whole(value: Any) -> Any:
+    """An array of Python's ints. Raises `DTypeError` for what is none, and for numbers with a fraction."""
+    try:
+        host = np.asarray(value)
+    except ValueError:  # lists of differing lengths
+        host = np.asarray(None)
+    numbers = host.ravel().tolist()
+    is_float = host.dtype.kind == "f"
+    if not all(isinstance(number, int) or (is_float and number % 1 == 0) for number in numbers):
+        raise DTypeError(
+            f"integers with the bound {value!r}, which is no integer", place=calling_line(), remedy="give integers"
+        )
+    found = np.empty(host.size, object)
+    found[:] = [int(number) for number in numbers]
+    return found.reshape(host.shape)
 
 
 def _limits(dtype: DType) -> tuple[int, int]:
@@ -144,10 +157,12 @@ def _cast(value: Array, dtype: DType) -> Array:
 
 def choice(stream: Philox, executor: Executor, a: Any, size: Size, replace: bool, p: Any, axis: int) -> Array:
     """Elements of an array along an axis, or integers below a number. What it raises says `Generator.choice`."""
-    values = a if isinstance(a, Array) or np.ndim(a) else None
-    if values is not None and not isinstance(values, Array):
-        values = asarray(values)
-    count = int(a) if values is None else values.shape[axis]
+    values = array_or_count("choice", a)
+    if isinstance(values, Array):
+        axis = axis_of("choice", axis, values.ndim)
+        count = values.shape[axis]
+    else:
+        count = values
     shape = shape_for("choice", size, ())
     if count <= 0 and np.prod(shape, dtype=object):
         raise DistributionError(
@@ -159,13 +174,10 @@ def choice(stream: Philox, executor: Executor, a: Any, size: Size, replace: bool
         index = _cast(below(stream, executor, shape, max(count, 1)), I64)
     else:
         index = _weighted(stream, executor, shape, count, p)
-    return (
-        index
-        if values is None
-        else take(values, index.reshape(-1), axis=axis).reshape(
-            (*values.shape[: axis % values.ndim], *shape, *values.shape[axis % values.ndim + 1 :])
-        )
-    )
+    if not isinstance(values, Array):
+        return index
+    taken = take(values, index.reshape(-1), axis=axis)
+    return taken.reshape((*values.shape[:axis], *shape, *values.shape[axis + 1 :]))
 
 
 def _weighted(stream: Philox, executor: Executor, shape: Shape, count: int, p: Any) -> Array:

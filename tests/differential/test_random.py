@@ -16,6 +16,7 @@ import ocl_runtime.arrays as xp
 from ocl_ir import random_counts
 from ocl_ir.random_functions import gamma_bits, normal_bits, philox_block
 from ocl_runtime.device import Device
+from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.target import Target
 from ocl_runtime.runtime import Runtime
@@ -31,6 +32,7 @@ TARGETS = {
     "gpu": Target(kind="gpu", compute_units=3, group_size=8),
     "wide gpu": Target(kind="gpu", compute_units=3, group_size=8, vector_bytes=32),
     "cpu": Target(kind="cpu", compute_units=2, group_size=4, vector_bytes=64),
+    "gpu without float64": Target(kind="gpu", compute_units=3, group_size=8, fp64=False),
 }
 DRAWS = ["random", "standard_normal", "words", "integers", "random64", "standard_normal64"]
 
@@ -39,6 +41,15 @@ DRAWS = ["random", "standard_normal", "words", "integers", "random64", "standard
 def runtime(request: pytest.FixtureRequest, device: Device, engine: Engine) -> Any:
     name = request.param
     return Runtime(device, engine.settings) if name == "device" else InterpretedRuntime(TARGETS[name])
+
+
+def has_float64(runtime: Any) -> bool:
+    return bool(getattr(runtime, "executor", runtime).target.fp64)
+
+
+def draws(runtime: Any) -> st.SearchStrategy[str]:
+    is_real64 = {"random64", "standard_normal64"}
+    return st.sampled_from([name for name in DRAWS if has_float64(runtime) or name not in is_real64])
 
 
 def draw(rng: Any, name: str, shape: tuple[int, ...]) -> xp.Array:
@@ -76,7 +87,7 @@ def expected(seed: int, number: int, name: str, shape: tuple[int, ...]) -> np.nd
 @QUICK
 def test_a_draw_is_the_blocks_of_philox(runtime: Any, data: st.DataObject) -> None:
     shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=9))
-    seed, name = data.draw(st.integers(0, 2**70)), data.draw(st.sampled_from(DRAWS))
+    seed, name = data.draw(st.integers(0, 2**70)), data.draw(draws(runtime))
     with xp.use(runtime):
         rng = ocl.random.default_rng(seed)
         skipped = data.draw(st.integers(0, 3))
@@ -106,7 +117,7 @@ def moved(data: st.DataObject, x: Any, host: np.ndarray) -> tuple[Any, np.ndarra
 @QUICK
 def test_a_draw_is_the_same_however_it_is_used(runtime: Any, data: st.DataObject) -> None:
     shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=40))
-    name = data.draw(st.sampled_from(DRAWS))
+    name = data.draw(draws(runtime))
     with xp.use(runtime):
         host = expected(7, 0, name, shape)
         x = draw(ocl.random.default_rng(7), name, shape)
@@ -146,6 +157,10 @@ def test_an_order_is_that_of_words(runtime: Any, count: int) -> None:
 @pytest.mark.parametrize("shape", [1.0, 4.5, [1.0, 2.5, 300.0]])
 def test_a_gamma_number_is_its_first_candidate(runtime: Any, real: str, shape: Any) -> None:
     """The same bits everywhere, whether shapes are a number or an array."""
+    if real == "f8" and not has_float64(runtime):
+        with xp.use(runtime), pytest.raises(DTypeError, match="no float64"):
+            ocl.random.default_rng(5).standard_gamma(shape, (13, 3), real)
+        return
     kind, count = np.dtype(real), 3 * 13
     bits, unsigned = 8 * kind.itemsize, np.dtype(f"u{kind.itemsize}")
     d = (np.asarray(shape, kind) - kind.type(1 / 3)) + np.zeros((13, 3), kind)
@@ -166,6 +181,10 @@ def test_a_gamma_number_is_its_first_candidate(runtime: Any, real: str, shape: A
 def test_a_count_is_its_first_candidate(runtime: Any, name: str, is_large: bool) -> None:
     """The same everywhere, however it is used."""
     parameters = {"poisson": (12.5 if is_large else 3.25,), "binomial": (40, 0.375 if is_large else 0.125)}[name]
+    if not has_float64(runtime):
+        with xp.use(runtime), pytest.raises(DTypeError, match="no float64"):
+            getattr(ocl.random.default_rng(5), name)(*parameters, (13, 3))
+        return
     bits = [np.full((13, 3), float(value)).view(np.uint64) for value in parameters]
     if is_large:
         candidate = getattr(random_counts, f"{name}_candidate")

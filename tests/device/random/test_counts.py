@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import ocl_runtime as ocl
 from ocl_runtime.device import Device
@@ -14,8 +15,8 @@ from ocl_runtime.errors import DistributionError, DTypeError, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.random import Generator, default_rng
 from ocl_runtime.runtime import Runtime
+from tests.support.arrays import counting
 
-stats = pytest.importorskip("scipy.stats")
 SIZE = 20_000
 
 
@@ -77,6 +78,28 @@ def test_outcomes_are_all_trials() -> None:
     assert (few.sum(axis=-1) == 9).all()
     np.testing.assert_allclose(few.mean(axis=0), [1.8, 2.7, 3.6, 0.9], atol=0.15)
     assert rng.multinomial(5, [1.0]).numpy().tolist() == [5]
+
+
+def test_outcomes_together() -> None:
+    """Each of all that two trials can give, of five outcomes, is as often as it should be."""
+    p = np.array([0.1, 0.2, 0.0, 0.4, 0.3])
+    found = default_rng(26).multinomial(2, p, SIZE).numpy()
+    pairs, counts = np.unique(found, axis=0, return_counts=True)
+    assert len(pairs) == 10
+    assert stats.chisquare(counts, SIZE * stats.multinomial(2, p / p.sum()).pmf(pairs)).pvalue > 0.001
+
+
+@pytest.mark.parametrize("trials", [3, 100_000])
+def test_many_outcomes_take_few_draws(runtime: Runtime, trials: int) -> None:
+    rng, p = default_rng(27), np.arange(1, 1001) / 500500
+    with counting(runtime) as counted:
+        found = rng.multinomial(trials, p, 50).numpy()
+    assert counted["program", "built"] < 40
+    assert rng.bit_generator.state["state"]["draw"] <= 10 * 21
+    assert found.shape == (50, 1000)
+    assert (found.sum(axis=-1) == trials).all()
+    cells = found.sum(axis=0).reshape(50, 20).sum(axis=-1)
+    assert stats.chisquare(cells, 50 * trials * p.reshape(50, 20).sum(axis=-1)).pvalue > 0.001
 
 
 def test_ends_and_errors() -> None:

@@ -25,6 +25,14 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
         yield made
 
 
+@pytest.fixture
+def real(request: pytest.FixtureRequest, runtime: Runtime) -> str:
+    """The dtype of a draw."""
+    if request.param == "f8" and not runtime.executor.target.fp64:
+        pytest.skip("the device has no float64")
+    return str(request.param)
+
+
 def normal(x: np.ndarray) -> np.ndarray:
     return np.array([0.5 * math.erfc(-number / math.sqrt(2)) for number in x])
 
@@ -64,11 +72,9 @@ def test_all_distributions_are_here() -> None:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("real", ["f4", "f8"])
+@pytest.mark.parametrize("real", ["f4", "f8"], indirect=True)
 @pytest.mark.parametrize("name", CASES)
-def test_the_distribution(runtime: Runtime, name: str, real: str) -> None:
-    if real == "f8" and not runtime.executor.target.fp64:
-        return
+def test_the_distribution(name: str, real: str) -> None:
     draw, function = CASES[name]
     x = np.sort(draw(default_rng(17), real).numpy())
     assert x.dtype == real
@@ -88,10 +94,8 @@ def chi_square(counts: np.ndarray, wanted: np.ndarray) -> float:
     return float(((total / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) / (2 / (9 * freedom)) ** 0.5)
 
 
-@pytest.mark.parametrize("real", ["f4", "f8"])
-def test_moments_of_normal_numbers(runtime: Runtime, real: str) -> None:
-    if real == "f8" and not runtime.executor.target.fp64:
-        return
+@pytest.mark.parametrize("real", ["f4", "f8"], indirect=True)
+def test_moments_of_normal_numbers(real: str) -> None:
     count = 1 << 20
     x = default_rng(18).standard_normal(count, real)
     moments = [float(ocl.mean(x**power)) for power in (1, 2, 3, 4, 6)]

@@ -176,6 +176,9 @@ def test_dtypes(runtime: Runtime) -> None:
         assert rng.standard_normal(2, dtype=np.float64).dtype == np.float64
         assert rng.normal(ocl.zeros(2, dtype="f8")).dtype == np.float64
         assert rng.normal(ocl.zeros(2, dtype="f8"), dtype="f4").dtype == np.float32
+    else:
+        with pytest.raises(DTypeError, match="no float64"):
+            rng.standard_normal(2, dtype=np.float64)
 
 
 def test_parameters_that_are_out_of_range() -> None:
