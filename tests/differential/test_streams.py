@@ -136,7 +136,7 @@ class DeviceRunner:
     def mix(self, step: Mix, dst: Storage, src: Storage) -> None:
         spins = SPINS if step.slow else 0
         args: list[Any] = [spins, *step.factors, *_two(step.to).shape]
-        args += [(dst, 0, step.to), (src, 0, step.from_), *_numbers(step.to), *_numbers(step.from_)]
+        args += [(dst, step.to.ascending), (src, step.from_.ascending), *_numbers(step.to), *_numbers(step.from_)]
         with stream(step.stream):
             self.engine.launch(MIX, args, (1,), (1,))
 
@@ -154,8 +154,8 @@ def _two(layout: Layout) -> Layout:
 
 
 def _numbers(layout: Layout) -> list[int]:
-    """What the kernel computes indices with, modulo 2**32."""
-    return [number % 2**32 for number in (layout.offset, *_two(layout).strides)]
+    """What the kernel computes indices with, from the lowest element on, modulo 2**32."""
+    return [number % 2**32 for number in (layout.offset - layout.range()[0], *_two(layout).strides)]
 
 
 @pytest.fixture(scope="module")

@@ -66,8 +66,10 @@ def _arguments(node: Node, memory: Mapping[int, Part | Bytes]) -> list[Any]:
         assert isinstance(part, Part)
         first = part.offset // arg.dtype.size
         touched = next(accesses).layout if mode and arg.layout.size else arg.layout
-        moved = Layout(touched.shape, touched.strides, touched.offset + first)
-        args.append((part.storage, first + arg.layout.range()[0], moved))
+        if touched.offset != arg.layout.offset:  # a kernel that computes places from the lowest one on
+            touched = touched.ascending
+        assert touched.offset == arg.layout.offset
+        args.append((part.storage, Layout(touched.shape, touched.strides, touched.offset + first)))
     return args
 
 

@@ -125,7 +125,7 @@ def test_no_function_gives_an_operand_back_as_its_result(runtime: Runtime) -> No
             for dtype in ("f4", "i4", "u1") if NIGHTLY else ("f4",):
                 for args in ((), (1,), (dtype,), (None, None)):
                     checked += is_apart(function, dtype, args)
-    assert checked > 60
+    assert checked > (60 if NIGHTLY else 15)
 
 
 CHANGING = {"use", "set_default", "current", "stream", "capture", "compute_into"}
