@@ -276,7 +276,7 @@ def complaints(dtype: DType, results: dict[str, np.ndarray], denormals: bool) ->
 # ---------------------------------------------------------------------- tests
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("dtype", "count"), CASES, ids=name_of)
 def test_every_operation_on_the_device(dtype: DType, count: int, engine: Engine) -> None:
     made = kernel(dtype, count)

@@ -151,6 +151,7 @@ def test_nan_and_infinities_go_on(runtime: InterpretedRuntime) -> None:
         assert_same(xp.cumulative_sum(xp.asarray(host), axis=1).numpy(), np.cumsum(host, 1))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", [(3000,), (4, 700), (700, 4)])
 def test_random_floats_are_near_those_of_float64(runtime: InterpretedRuntime, shape: tuple[int, ...]) -> None:
     """Within half a unit in the last place for each element before, whatever the order is in which they are joined."""

@@ -206,6 +206,7 @@ DEFAULT = {"arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zer
 ERRORS = (TypeError, ValueError, IndexError)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", THERE)
 def test_dtypes_shapes_values_and_errors(name: str) -> None:
     kinds = ["float64"] if name in DEFAULT | {"can_cast", "broadcast_shapes"} else DTYPES

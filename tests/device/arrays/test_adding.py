@@ -19,7 +19,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", KINDS)
 def test_addends_of_all_dtypes(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):

@@ -183,6 +183,7 @@ def test_functions_that_give_bools(dtype: str, runtime: Runtime) -> None:
         assert_same(result, expected, *given_)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["?", *INTEGERS])
 def test_real_functions_of_integers(dtype: str) -> None:
     """They are functions of the numbers as float32. In `make test` each dtype has a third of them, and each of them
@@ -297,6 +298,7 @@ def others(shared: Runtime) -> None:
                 evaluated(code).compute()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("code", OTHERS)
 @pytest.mark.usefixtures("others")
 def test_the_other_functions(code: str) -> None:
@@ -361,6 +363,7 @@ def test_views_look_at_the_same_memory(key: Any, runtime: Runtime) -> None:
         assert_same(computed.numpy(), np.asarray(expected * 2 + host[0, 0, 0]))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "i8"])
 @pytest.mark.parametrize("offset", [1, 3, 16, 33])
 def test_unaligned_views_are_read_rightly(dtype: str, offset: int, runtime: Runtime) -> None:
@@ -434,6 +437,7 @@ def test_ranks(shape: tuple[int, ...], runtime: Runtime) -> None:
 SUBSETS = [axes for count in range(5) for axes in itertools.combinations(range(4), count)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("axes", SUBSETS, ids=str)
 def test_reductions_over_every_subset_of_axes(axes: tuple[int, ...], runtime: Runtime) -> None:
     host = ordinary("f4", 3, 4, 5, 17)
@@ -445,6 +449,7 @@ def test_reductions_over_every_subset_of_axes(axes: tuple[int, ...], runtime: Ru
     assert_same(largest.numpy(), np.max(host.transpose(3, 1, 0, 2)[::-1], axis=axes), zeros=False)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", KINDS)
 def test_reductions_of_every_dtype(dtype: str, runtime: Runtime) -> None:
     if not has(runtime, dtype):
@@ -462,6 +467,7 @@ def test_reductions_of_every_dtype(dtype: str, runtime: Runtime) -> None:
         assert_same(found.numpy(), np.asarray(getattr(np, name)(host[:size])), zeros=False)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", [(2**20,), (2**10, 2**10), (3, 2**18 + 1), (2**18 + 1, 3), (2**20, 1), (64, 64, 255)])
 def test_large_reductions(shape: tuple[int, ...], runtime: Runtime) -> None:
     host = np.random.default_rng(1).random(shape, np.float32)

@@ -293,6 +293,7 @@ def test_the_device_rounds_to_nearest_even(runtime: Runtime) -> None:
         assert_rounded(ocl.asarray(doubles).astype(BF16), doubles)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_conversions_from_bfloat16(dtype: str, runtime: Runtime) -> None:
     if not has(runtime, dtype):
@@ -342,7 +343,7 @@ def functions(shared: Runtime) -> None:
             getattr(ocl, name)(*map(ocl.asarray, hosts)).compute()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", OF_FLOATS)
 @pytest.mark.usefixtures("functions")
 def test_a_function_is_that_of_float32_rounded(name: str) -> None:

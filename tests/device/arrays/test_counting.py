@@ -40,6 +40,7 @@ def test_a_histogram_of_a_captured_function(runtime: Runtime) -> None:
             assert_same(captured(ocl.asarray(host)).numpy(), np.histogram(host * 2, 32, (-1, 1))[0])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("dtype", "width", "bins"),
     [("f2", 4e-4, 50), ("f2", 4e-4, 300), ("f4", 1e-36, 50), ("f4", 2e38, 8), ("f4", 1, 700)],

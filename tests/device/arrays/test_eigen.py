@@ -26,6 +26,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_matrices_of_all_kinds(runtime: Runtime, dtype: str) -> None:
     """In local memory, and larger ones by many launches."""

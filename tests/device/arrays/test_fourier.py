@@ -38,7 +38,7 @@ def error(found: Any, exact: np.ndarray) -> float:
     return float(np.linalg.norm(found.numpy() - exact) / max(np.linalg.norm(exact), 1e-30))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("n", [*SMOOTH, *LONG, *OTHERS])
 def test_every_kind_of_length(runtime: Runtime, n: int) -> None:
     host = complex_numbers(3 if n < 5000 else 1, n)
@@ -55,7 +55,7 @@ def test_every_kind_of_length(runtime: Runtime, n: int) -> None:
         assert error(ocl.fft.ifft(found), host.astype("c16")) <= 2 * times * pocketfft
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("shape", [(17, 6, 32), (2, 1000, 3), (64, 64), (2, 3, 256, 9), (1, 7), (300, 3, 2)])
 def test_axes_of_real_and_complex_numbers(runtime: Runtime, shape: tuple[int, ...]) -> None:
     host, real = complex_numbers(*shape), RANDOM.standard_normal(shape).astype("f4")

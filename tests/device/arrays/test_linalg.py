@@ -54,7 +54,7 @@ def test_factors_and_systems(runtime: Runtime, shape: tuple[int, ...], dtype: st
         within(adjoint(q) @ q, identity(host, n), 1)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(40, 9, 9), (60, 45), (20, 50)])
@@ -105,7 +105,7 @@ RANKS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
 @pytest.mark.parametrize("name", RANKS)
 def test_what_is_made_of_them(runtime: Runtime, name: str, dtype: str) -> None:

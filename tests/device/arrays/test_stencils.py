@@ -70,7 +70,7 @@ def stencils(runtime: Runtime) -> None:
                 stencil(ocl.asarray(np.zeros(shape, dtype))).compute()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("stencil", STENCILS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -98,6 +98,7 @@ def _computed(bench: Bench, function: str, lanes: int, *inputs: np.ndarray) -> n
     return bench.run(bench.build(source), "test", lanes, *inputs)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("lanes", [2, 3, 4, 16])
 @pytest.mark.parametrize("operands", [any_bits, near_limits, special, hardest])
 def test_quotients_are_rounded_correctly(bench: Bench, operands: object, lanes: int) -> None:

@@ -112,7 +112,7 @@ def _in_all_widths(bench: Bench, name: str, dtype: np.dtype, call: str, *inputs:
     return [bench.run(program, f"test_{lanes}", lanes, *inputs) for lanes in LANES]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", TRANSCENDENTAL)
 def test_transcendental_functions_keep_the_tables_bounds(bench: Bench, name: str) -> None:
     x = _arguments()
@@ -207,7 +207,7 @@ def _exact_power(x: int, y: int, modulus: int) -> int:
     return {1: 1, -1: -1 if y % 2 else 1}.get(x, 0) % modulus
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 def test_integer_power_is_the_exact_one_modulo_the_width(bench: Bench, dtype: np.dtype) -> None:
     x, y = _pairs(dtype)
@@ -218,7 +218,7 @@ def test_integer_power_is_the_exact_one_modulo_the_width(bench: Bench, dtype: np
         _assert_equal(result, expected, x, y)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["floordiv", "rem"])
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS], ids=str)
 def test_division_is_numpys(bench: Bench, dtype: np.dtype, name: str) -> None:
@@ -303,6 +303,7 @@ def test_an_extreme_lane_does_not_spoil_the_others(bench: Bench, dtype: DType, l
     assert not wrong, f"wrong lanes, and of the first one the operands, the scalar's result and the vector's: {wrong}"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 def test_regression_functions_are_the_same_bits_on_any_number_of_lanes(bench: Bench, dtype: DType) -> None:
     """Of the arguments that expressions have in lanes and, at the end, one by one."""

@@ -71,7 +71,7 @@ def test_all_distributions_are_here() -> None:
     assert {name for name in vars(Generator) if not name.startswith("_")} == {*CASES, *others}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("real", ["f4", "f8"], indirect=True)
 @pytest.mark.parametrize("name", CASES)
 def test_the_distribution(name: str, real: str) -> None:

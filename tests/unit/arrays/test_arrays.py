@@ -596,6 +596,7 @@ def test_movements() -> None:
 # ---------------------------------------------------------------------- reductions
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), ()])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("dtype", ["f4", "f2", "i1", "u2", "?"])

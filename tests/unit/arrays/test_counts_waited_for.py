@@ -46,6 +46,7 @@ def test_a_gpu_packs_before_the_count_is_known() -> None:
             runtime.launched.clear()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", [GPU, CPU])
 @pytest.mark.parametrize("size", [2 * 4096, 10_000, 2 * 4096 + 77])
 def test_rows_have_all_places(target: Target, size: int) -> None:

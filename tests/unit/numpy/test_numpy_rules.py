@@ -487,6 +487,7 @@ MOVES = ("np.asarray(f", "np.ascontiguousarray(", "np.asarray_chkfinite(", "np.r
 """To the runtime in use, which is what they are for."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "expression", [one for one in EXPRESSIONS if not any(part in one for part in (*MAKES_ITS_OWN, *MOVES))]
 )

@@ -24,6 +24,7 @@ def runtime() -> Iterator[InterpretedRuntime]:
         yield made
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_gives_what_numpy_gives(expression: str) -> None:
     expected = eval(expression, names(numpy))

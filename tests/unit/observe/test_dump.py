@@ -268,6 +268,7 @@ def test_a_program_with_out_and_strategy(program: Path, tmp_path: Path) -> None:
     assert "y: f32[5] = mul(a, 2.0)" in next(folder.glob("*_graph.txt")).read_text()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("ending", "code", "message"),
     [

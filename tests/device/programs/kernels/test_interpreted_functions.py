@@ -74,6 +74,7 @@ def normal(*shape: int, dtype: Any = np.float32) -> ocl.Array:
 # ---------------------------------------------------------------------- results
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("axis", "keepdims"), [(None, False), ((0, 2), True)])
 def test_reductions_are_those_of_the_device(axis: Any, keepdims: bool) -> None:
     for dtype in (np.float16, np.float32, np.float64, np.int32, np.uint8):
@@ -127,6 +128,7 @@ def test_wrong_operands() -> None:
 # ---------------------------------------------------------------------- joins that are right up to rounding
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_rounding_breaks_no_law(dtype: Any) -> None:
     for scale in (1e-3, 1.0, 1e3):
