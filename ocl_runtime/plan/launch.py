@@ -39,14 +39,15 @@ Argument: TypeAlias = Address | np.generic | Backed | Later
 
 
 def with_addresses(kernel: Kernel, args: Sequence[Any]) -> list[Any]:
-    """The arguments of a launch as a plan has them. A pointer at an offset may touch all elements from there on."""
+    """The arguments of a launch as a plan has them. A pointer at an offset may touch all elements of the storage, those
+    in front of it too."""
     planned = list(args)
     for index, (param, arg) in enumerate(zip(kernel.params, args, strict=True)):
         if isinstance(arg, tuple):
             storage, touched = arg
             if not isinstance(touched, Layout):
-                length = storage.nbytes // element(param.value.type).size - touched
-                touched = Layout((length,), (1,), touched)
+                behind = storage.nbytes // element(param.value.type).size - touched
+                touched = Layout((touched + 1, behind), (-1, 1), touched) if touched else Layout.contiguous((behind,))
             planned[index] = Address(storage, touched)
     return planned
 

@@ -508,3 +508,23 @@ def test_arrays_that_are_written_or_turned_between_calls(runtime: Runtime) -> No
         x = x + 1 if turn == 5 else x
         assert (copy.numpy() == turn).all()
         assert (y.numpy() == np.arange(12).reshape(3, 4) + turn + (turn > 5)).all()
+
+
+def test_a_captured_kernel_gets_views_that_go_backwards(runtime: Runtime) -> None:
+    kernel = ocl.RawKernel(
+        "__kernel void turned(__global const float *x, __global float *y, long x_strides)"
+        "{ size_t i = get_global_id(0); y[i] = x[(long)i * x_strides]; }",
+        "turned",
+    )
+
+    def step(x: ocl.Array, y: ocl.Array) -> ocl.Array:
+        kernel[8](x[::-1], y)
+        x[:4] = 0
+        kernel[3](x[5:], y[5:])
+        return y
+
+    captured = ocl.capture(step)
+    for call in (step, step, captured, captured):
+        with ocl.use(runtime):
+            found = call(ocl.asarray(np.arange(8, dtype="f4")), ocl.zeros(8, dtype="f4").copy())
+            np.testing.assert_array_equal(found.numpy(), [7, 6, 5, 4, 3, 5, 6, 7])
