@@ -27,6 +27,8 @@ def compiled(command: list[str], source: Path) -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_compiles_for_an_amd_gpu(source: Path, tmp_path: Path) -> None:
     target = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx906", "-nogpulib", "-S", "-o", str(tmp_path / "kernel.s")]
+    # Without AMD's library, fma of vectors is a call that may synchronise, and clang unrolls no loop around such calls.
+    target += ["-Wno-pass-failed"]
     compiled([*CLANG, *target, str(source)], source)
     assert ".amdhsa_kernel" in (tmp_path / "kernel.s").read_text()
 
