@@ -28,6 +28,7 @@ from ocl_runtime.arrays.operands import ArrayLike, node_of, operands_of, uploade
 from ocl_runtime.arrays.operations import binary, operation, unary
 from ocl_runtime.arrays.reals import base_executor, with_real
 from ocl_runtime.errors import DTypeError
+from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
@@ -70,6 +71,11 @@ def ordered_array_of(what: str, value: ArrayLike) -> Array:
             remedy="take what is to be compared: real(x) or abs(x)",
         )
     return x
+
+
+def shows_values(x: Array) -> bool:
+    """Whether values can be asked for: not where somebody writes down what would be computed."""
+    return tracer.get() is None and x._executor.shows_values
 
 
 def arrays_of(what: str, *values: object) -> list[Array]:

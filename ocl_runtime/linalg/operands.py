@@ -20,9 +20,8 @@ from ocl_runtime.arrays import (
     result_type,
     use,
 )
-from ocl_runtime.arrays.array import arrays_of
+from ocl_runtime.arrays.array import arrays_of, shows_values
 from ocl_runtime.errors import DTypeError, LinAlgError, ShapeError
-from ocl_runtime.plan.tracing import tracer
 
 
 def floating_arrays(what: str, *values: object) -> list[Array]:
@@ -89,8 +88,3 @@ def raise_if(wrong: Array, fact: str, remedy: str) -> None:
     computed, since there are no values then."""
     if shows_values(wrong) and bool(wrong):
         raise LinAlgError(fact, place=calling_line(), remedy=remedy)
-
-
-def shows_values(x: Array) -> bool:
-    """Whether values can be asked for: not where somebody writes down what would be computed."""
-    return tracer.get() is None and x._executor.shows_values

@@ -28,9 +28,10 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     linalg.py        factors, systems, eigenvalues and singular values of matrices
     subscripts.py    the labels of einsum
     einsum.py        sums of products of axes with labels
-    quantiles.py     medians and quantiles
     searching.py     where elements are
     sorting.py       elements in order
+    weighted_quantiles.py  quantiles of elements with weights
+    quantiles.py     medians and quantiles
     sets.py          distinct elements, membership, what is in both or in one
     fft.py           Fourier transforms
     counting.py      how often values come

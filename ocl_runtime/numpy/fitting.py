@@ -11,8 +11,8 @@ import ocl_runtime.arrays as xp
 from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.array import shows_values
 from ocl_runtime.errors import Error, ShapeError
-from ocl_runtime.linalg.operands import shows_values
 from ocl_runtime.numpy import linalg
 from ocl_runtime.numpy.grids import vander
 from ocl_runtime.numpy.operands import floats
@@ -30,7 +30,8 @@ def polyfit(
 
         polyfit(x, y, 2)        # [a, b, c] of a x^2 + b x + c
 
-    The rank is waited for, to warn of points that do not settle the coefficients (`numpy.exceptions.RankWarning`).
+    The rank is waited for, to warn of points that do not settle the coefficients (`numpy.exceptions.RankWarning`); not
+    within `ocl.capture`, which warns of nothing.
     Raises `ShapeError` for shapes that do not fit, `Error` for too few points for covariances.
     """
     points, values = floats(x, y)
@@ -54,7 +55,7 @@ def polyfit(
     coefficients = (found.solution.T / scale).T
     if full:
         return coefficients, found.residuals, found.rank, found.singular_values, rcond
-    if int(found.rank) != order:
+    if shows_values(points) and int(found.rank) != order:
         warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
     if not cov:
         return coefficients

@@ -16,11 +16,12 @@ import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime import linalg
 from ocl_runtime.arrays import Array
+from ocl_runtime.arrays.array import shows_values
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import Error, LinAlgError, ShapeError
 from ocl_runtime.linalg.eigen import EigResult
 from ocl_runtime.linalg.factors import QRResult
-from ocl_runtime.linalg.operands import adjoint, shows_values
+from ocl_runtime.linalg.operands import adjoint
 from ocl_runtime.linalg.ranks import LstsqResult
 from ocl_runtime.linalg.spectra import EighResult, SVDResult
 from ocl_runtime.linalg.systems import SlogdetResult
@@ -156,7 +157,8 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NOT_
 def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
     """The solution of least squares, the squares of residuals, the rank and the singular values of one matrix.
 
-    There are residuals for a matrix of full rank with more rows than columns only: its rank is read at once."""
+    There are residuals for a matrix of full rank with more rows than columns only: its rank is waited for, but not
+    within `ocl.capture`, where it is taken to be full."""
     x, right = floats(a, b)
     if x.ndim != 2:
         raise ShapeError(f"lstsq of shape {x.shape}", place=calling_line(), remedy="give one matrix")
@@ -165,7 +167,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
     found = linalg.lstsq(x, right, rtol=rcond)
     rows, columns = x.shape
     residuals = xp.reshape(found.residuals, (-1,))
-    if rows <= columns or int(found.rank) < columns:
+    if rows <= columns or (shows_values(x) and int(found.rank) < columns):
         residuals = residuals[:0]
     return LstsqResult(found.solution, residuals, found.rank, found.singular_values)
 

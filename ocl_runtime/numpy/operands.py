@@ -127,6 +127,12 @@ def floats(*values: Any) -> list[Array]:
     return [x if x.dtype.kind in "fc" else array_of(x, np.float64) for x in arrays("float", values)]
 
 
+def uploaded_floats(values: np.ndarray[Any, Any], beside: Array) -> Array:
+    """Floats of the host as an array beside another, in float32 where the device has no float64."""
+    executor = beside._executor
+    return array_of(values.astype(on_device(values.dtype, executor), copy=False), executor=executor)
+
+
 def host(x: Any) -> Any:
     """The values of an array as NumPy's; other things as they are, with the arrays in lists, tuples and dicts too."""
     if isinstance(x, Array):

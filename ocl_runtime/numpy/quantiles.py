@@ -21,9 +21,10 @@ from ocl_runtime.arrays.array import ordered_array_of
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import IndexingError, ShapeError
 from ocl_runtime.numpy.elementwise import UFUNCS
-from ocl_runtime.numpy.operands import NOT_GIVEN, NoArrayError, array_of, floats, host, into
-from ocl_runtime.numpy.promotion import on_device
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, floats, host, into, uploaded_floats
 from ocl_runtime.numpy.reductions import nanmean
+from ocl_runtime.numpy.sorting import in_order
+from ocl_runtime.numpy.weighted_quantiles import weighted_quantile, weights_of
 
 __all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]
 
@@ -106,24 +107,22 @@ def _places(namespace: Any, method: _Method, n: Any, q: Any, *, whole: bool) -> 
 # ---------------------------------------------------------------------- elements in order
 
 
-class _Rows(NamedTuple):
-    """Elements in order along the first axis, which the axes of a reduction became, and the shape of the result with
-    these axes kept or not."""
+class _Lines(NamedTuple):
+    """Elements along the first axis, which the axes of a reduction became, and the shape of the result with these axes
+    kept or not."""
 
-    ordered: Array
+    x: Array
     shape: tuple[int, ...]
 
 
-def _rows(what: str, x: Array, axis: Any, keepdims: Any) -> _Rows:
-    x = ordered_array_of(what, x)
+def _lines(what: str, x: Array, axis: Any, keepdims: Any) -> _Lines:
     axes = axes_of(what, axis, x.ndim)
     others = [number for number in range(x.ndim) if number not in axes]
     rest = [x.shape[number] for number in others]
     keep = keepdims is not NOT_GIVEN and keepdims
     shape = tuple(1 if n in axes else x.shape[n] for n in range(x.ndim)) if keep else tuple(rest)
     length = x.size // max(1, int(np.prod(rest))) if x.size else int(np.prod([x.shape[number] for number in axes]))
-    line = xp.reshape(xp.permute_dims(x, (*sorted(axes), *others)), (length, *rest))
-    return _Rows(xp.sort(line, axis=0), shape)
+    return _Lines(xp.reshape(xp.permute_dims(x, (*sorted(axes), *others)), (length, *rest)), shape)
 
 
 def _numbers(ordered: Array) -> Array:
@@ -133,9 +132,10 @@ def _numbers(ordered: Array) -> Array:
 
 def _unless_nan(result: Array, ordered: Array) -> Array:
     """A result, and NaN where an element was."""
-    if ordered.dtype.kind != "f":
+    if ordered.dtype.kind not in "fc":
         return result
-    return xp.where(xp.isnan(ordered[-1]), xp.full_like(result, np.nan), result)
+    last = ordered[-1]
+    return xp.where(xp.isnan(last), xp.astype(last, result.dtype, copy=False), result)
 
 
 # ---------------------------------------------------------------------- medians
@@ -145,8 +145,8 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     """The middle element along axes (by default all) in ascending order, or the mean of two; NaN if there is one, and
     of no elements. Integers give float64."""
     del overwrite_input  # nothing is
-    ordered, shape = _rows("median", array_of(a), axis, keepdims)
-    count = ordered.shape[0]
+    x, shape = _lines("median", array_of(a), axis, keepdims)
+    ordered, count = in_order(x, 0), x.shape[0]
     if not count:
         result = xp.full_like(xp.sum(floats(ordered)[0], axis=0), np.nan)
     else:
@@ -160,9 +160,10 @@ def nanmedian(
 ) -> Any:
     """As `median` of what is not NaN; NaN where there is nothing else."""
     x = array_of(a)
-    if x.dtype.kind != "f" or not x.size:
+    if x.dtype.kind not in "fc" or not x.size:
         return median(x, axis, out, overwrite_input, keepdims is not NOT_GIVEN and keepdims)
-    ordered, shape = _rows("nanmedian", x, axis, keepdims)
+    line, shape = _lines("nanmedian", x, axis, keepdims)
+    ordered = in_order(line, 0)
     count = _numbers(ordered)
     places = xp.stack([xp.maximum(count - 1, 0) // 2, xp.minimum(count // 2, xp.maximum(count - 1, 0))])
     low, high = xp.unstack(xp.take_along_axis(ordered, places, axis=0))
@@ -194,7 +195,7 @@ def quantile(
     of several parts along the first axes of the result; NaN if there is one. Parts are on the host, or waited for.
 
     Raises `ShapeError` for parts that are not from 0 to 1 or have three axes, and for a method that does not exist,
-    `IndexingError` of no elements. Weights are not computed with here.
+    `IndexingError` of no elements. With weights, which the method "inverted_cdf" takes, see `weighted_quantiles`.
     """
     del overwrite_input
     return _quantile("quantile", a, _parts("quantile", q, 1), axis, out, method, keepdims, weights, without_nan=False)
@@ -281,22 +282,27 @@ def _quantile(
     *,
     without_nan: bool,
 ) -> Any:
-    if weights is not None:
-        raise NoArrayError(
-            f"{what} with weights", place=calling_line(), remedy=f"leave them out, or use numpy.{what} on x.numpy()"
-        )
     if method not in _METHODS:
         raise ShapeError(
             f"{what} by the method {method!r}", place=calling_line(), remedy=f"use one of {', '.join(_METHODS)}"
         )
-    x = array_of(a)
+    x = ordered_array_of(what, array_of(a))
     if without_nan and not x.size:
         return nanmean(x, axis, out=out, keepdims=keepdims)
-    ordered, shape = _rows(what, x, axis, keepdims)
-    if not ordered.shape[0]:
+    line, shape = _lines(what, x, axis, keepdims)
+    if not line.shape[0]:
         raise IndexingError(f"{what} of no elements", place=calling_line(), remedy="check x.size first")
-    find = _without_nan if without_nan and x.dtype.kind == "f" else _of_all
-    result = find(ordered, parts, _METHODS[method], whole=method == "linear" and parts.values.dtype.kind in "iub")
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise ShapeError(
+                f"{what} with weights by the method {method!r}", place=calling_line(), remedy='use "inverted_cdf"'
+            )
+        heavy, _ = _lines(what, weights_of(what, weights, x, axis), axis, keepdims)
+        result = weighted_quantile(line, heavy, parts.values, without_nan=without_nan)
+    else:
+        whole = method == "linear" and parts.values.dtype.kind in "iub"
+        find = _without_nan if without_nan and x.dtype.kind == "f" else _of_all
+        result = find(in_order(line, 0), parts, _METHODS[method], whole=whole)
     return into(what, xp.reshape(result, (*parts.values.shape, *shape)), out)
 
 
@@ -314,14 +320,8 @@ def _of_all(ordered: Array, parts: _Parts, method: _Method, *, whole: bool) -> A
             result = UFUNCS["subtract"](behind, UFUNCS["multiply"](difference, 1 - t))
         return _unless_nan(result, ordered)
     way = np.asarray(fraction, parts.values.dtype if parts.values.dtype.kind == "f" else np.float64)
-    spread = _uploaded(way.reshape(way.shape + (1,) * (ordered.ndim - 1)), ordered)
+    spread = uploaded_floats(way.reshape(way.shape + (1,) * (ordered.ndim - 1)), ordered)
     return _unless_nan(_between(before, behind, spread, 1 - spread, spread), ordered)
-
-
-def _uploaded(parts: np.ndarray[Any, Any], beside: Array) -> Array:
-    """Floats of the host as an array, in float32 where the device has no float64."""
-    executor = beside._executor
-    return array_of(parts.astype(on_device(parts.dtype, executor), copy=False), executor=executor)
 
 
 def _number(place: Any) -> Any:
@@ -333,7 +333,7 @@ def _without_nan(ordered: Array, parts: _Parts, method: _Method, *, whole: bool)
     count = _numbers(ordered)
     q, rest = parts.values, count.shape
     real = q.dtype if q.dtype.kind == "f" else np.dtype(np.float64)
-    spread = _uploaded(q.astype(real).reshape((q.size,) + (1,) * len(rest)), ordered)
+    spread = uploaded_floats(q.astype(real).reshape((q.size,) + (1,) * len(rest)), ordered)
     # Of nothing else but NaN, the first element is taken.
     n = xp.astype(xp.maximum(count, 1), spread.dtype)
     places = _places(xp, method, n, spread, whole=whole)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.functions.sets import Runs
+from ocl_runtime.arrays.functions.sorting import lexicographic_order, sort_keys
 from ocl_runtime.errors import DTypeError, Error
 from ocl_runtime.numpy.folds import as_common
-from ocl_runtime.numpy.operands import NoArrayError, array_of, arrays
+from ocl_runtime.numpy.operands import array_of, arrays
 
 __all__ = [
     "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
@@ -32,23 +35,26 @@ def unique(
     """The distinct elements of the flat array, in ascending order, and in a tuple with them what is asked for: where
     each comes first, which of them each element is, how often each comes. NaN comes once if `equal_nan`.
 
-    Distinct parts along an axis are not found here.
+    With an axis, the same for the parts along it, in the order of their first elements that differ; parts with a NaN
+    are all distinct.
     """
     del sorted  # which they are anyway
     x = array_of(ar)
-    if axis is not None:
-        axis = axis_of("unique", axis, x.ndim)
-        if x.ndim > 1:
-            raise NoArrayError(
-                f"unique along axis {axis} of an array with {x.ndim} axes",
-                place=calling_line(),
-                remedy="leave the axis out, or use numpy.unique on x.numpy()",
-            )
-    runs = Runs.of("unique", x, places=bool(return_index or return_inverse), equal_nan=bool(equal_nan))
-    if not (return_index or return_inverse or return_counts):
-        return runs.values()
-    begin = runs.beginnings()
-    results = [runs.ordered[begin]]
+    asks = bool(return_index or return_inverse or return_counts)
+    number = None if axis is None else axis_of("unique", axis, x.ndim)
+    if number is None or x.ndim == 1:
+        runs = Runs.of("unique", x, places=bool(return_index or return_inverse), equal_nan=bool(equal_nan))
+        if not asks:
+            return runs.values()
+        begin = runs.beginnings()
+        values = runs.ordered[begin]
+    else:
+        runs = Runs.of("unique", _ranks(x, number), places=True)
+        begin = runs.beginnings()
+        values = xp.take(x, runs.indices(begin), axis=number)
+    if not asks:
+        return values
+    results = [values]
     if return_index:
         results.append(runs.indices(begin))
     if return_inverse:
@@ -56,6 +62,34 @@ def unique(
     if return_counts:
         results.append(runs.counts(begin))
     return tuple(results)
+
+
+def _ranks(x: Array, axis: int) -> Array:
+    """A number for each part along an axis, in the order of the parts by their elements, first ones first; equal parts
+    have one number.
+
+    All columns of elements are ranked at once. Then each pair of neighbours becomes one column, of the numbers that
+    their pairs of ranks have in order, until one column is left: Karp, Miller and Rosenberg, Rapid identification of
+    repeated patterns in strings, trees and arrays (1972).
+    """
+    length = x.shape[axis]
+    columns = xp.permute_dims(xp.reshape(xp.moveaxis(x, axis, 0), (length, x.size // max(1, length))), (1, 0))
+    if not columns.shape[0]:
+        return xp.zeros(length, dtype=np.int64)
+    ranks = _ranked(columns)
+    while ranks.shape[0] > 1:
+        pairs, single = ranks[: ranks.shape[0] // 2 * 2], ranks[ranks.shape[0] // 2 * 2 :]
+        ranks = xp.concat([_ranked(pairs[::2] * length + pairs[1::2]), single])
+    return ranks[0]
+
+
+def _ranked(lines: Array) -> Array:
+    """The place of each element in its line's order among the distinct ones; each NaN is distinct."""
+    order = lexicographic_order(sort_keys(lines))
+    ordered = xp.take_along_axis(lines, order)
+    differs = xp.astype(ordered[:, 1:] != ordered[:, :-1], np.int64)
+    rank = xp.cumulative_sum(differs, axis=1, include_initial=True)
+    return xp.take_along_axis(rank, xp.argsort(order))
 
 
 def unique_all(x: Any) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.array import ordered_array_of
 from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.functions.sorting import lexicographic_order, sort_keys
 from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.numpy.operands import array_of, arrays, host
 
@@ -21,30 +21,27 @@ _KINDS = frozenset({"quicksort", "heapsort", "mergesort", "stable"})
 
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Array:
     """The elements along an axis in ascending order, without an axis those of the flat array; NaN last. Equal elements
-    stay in their order, whatever the kind."""
+    stay in their order, whatever the kind. Complex numbers are in the order of their real parts, then of their
+    imaginary ones."""
     _check_kind("sort", kind, stable)
-    x, axis = _operand("sort", a, axis, order)
-    return xp.sort(x, axis=axis)
+    return in_order(*_operand("sort", a, axis, order))
 
 
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Array:
     """The places of the elements along an axis in the order that `sort` brings them into."""
     _check_kind("argsort", kind, stable)
-    x, axis = _operand("argsort", a, axis, order)
-    return xp.argsort(x, axis=axis)
+    return _order(*_operand("argsort", a, axis, order))
 
 
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Array:
     """The elements along an axis with element `kth` where a sort puts it, none greater in front of it, and none less
     behind it: all of them sorted, which is one such order. `ocl_runtime.top_k` sorts less."""
-    x, axis = _divided("partition", a, kth, axis, kind, order)
-    return xp.sort(x, axis=axis)
+    return in_order(*_divided("partition", a, kth, axis, kind, order))
 
 
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Array:
     """The places of the elements along an axis in the order that `partition` brings them into."""
-    x, axis = _divided("argpartition", a, kth, axis, kind, order)
-    return xp.argsort(x, axis=axis)
+    return _order(*_divided("argpartition", a, kth, axis, kind, order))
 
 
 def lexsort(keys: Any, axis: Any = -1) -> Array:
@@ -63,11 +60,18 @@ def lexsort(keys: Any, axis: Any = -1) -> Array:
     if not lines[0].ndim:
         return xp.zeros_like(lines[0], dtype="i8")
     axis = axis_of("lexsort", axis, lines[0].ndim)
-    order = xp.argsort(lines[0], axis=axis)
-    for line in lines[1:]:
-        then = xp.argsort(xp.take_along_axis(line, order, axis=axis), axis=axis)
-        order = xp.take_along_axis(order, then, axis=axis)
-    return order
+    return lexicographic_order([key for line in lines for key in sort_keys(line)], axis)
+
+
+def in_order(x: Array, axis: int) -> Array:
+    """The elements along an axis in NumPy's ascending order, of complex numbers too."""
+    if x.dtype.kind == "c":
+        return xp.take_along_axis(x, _order(x, axis), axis=axis)
+    return xp.sort(x, axis=axis)
+
+
+def _order(x: Array, axis: int) -> Array:
+    return lexicographic_order(sort_keys(x), axis)
 
 
 def _check_kind(name: str, kind: Any, stable: Any) -> None:
@@ -82,7 +86,7 @@ def _check_kind(name: str, kind: Any, stable: Any) -> None:
 def _operand(name: str, a: Any, axis: Any, order: Any) -> tuple[Array, int]:
     if order is not None:
         raise Error(f"{name} by fields", place=calling_line(), remedy="arrays have none: leave `order` out")
-    x = ordered_array_of(name, array_of(a))
+    x = array_of(a)
     return (xp.reshape(x, -1), -1) if axis is None else (x, axis)
 
 

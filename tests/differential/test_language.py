@@ -1373,7 +1373,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_statements(case: Case) -> None:
     quotients = 1.0 if case.kernel is float64_numbers else 0.0

@@ -205,7 +205,7 @@ def on_device(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: ocl.asarray(value) if isinstance(value, np.ndarray) else value for name, value in arguments.items()}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("left", KINDS)
 def test_operators(left: str) -> None:
     run_operators(left, [right for right in KINDS if NIGHTLY or is_drawn(left, right)], "interpret")

@@ -221,7 +221,7 @@ def test_singular_values(runtime: InterpretedRuntime, data: st.DataObject) -> No
     assert (s >= 0).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("value", "dtype"), [(np.nan, "f4"), (np.inf, "c8")])
 def test_what_is_no_number_ends(runtime: InterpretedRuntime, value: float, dtype: str) -> None:
     host = np.ones((6, 6), dtype)

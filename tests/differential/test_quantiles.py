@@ -6,11 +6,13 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
 import ocl_runtime.numpy as ours
+from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.numpy.quantiles import _METHODS
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import FLOATS, INTEGERS
@@ -54,8 +56,9 @@ def same(found: Any, expected: Any, *, dtype: bool = True, signs: bool = True) -
     if dtype:
         assert values.dtype == wanted.dtype
     np.testing.assert_array_equal(values, wanted)
-    there = ~np.isnan(wanted) & signs
-    np.testing.assert_array_equal(np.signbit(values[there]), np.signbit(wanted[there]))
+    if signs:
+        there = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(values[there]), np.signbit(wanted[there]))
 
 
 @given(data=st.data(), target=st.sampled_from(TARGETS))
@@ -88,6 +91,66 @@ def test_quantiles(data: st.DataObject, target: Target) -> None:
         found = getattr(ours, name)(ours.asarray(host), q, **how)
         # NumPy gives NaN in the dtype of the elements for some shapes, and where the first row has no numbers.
         same(found, expected, dtype=not np.isnan(host).any())
+
+
+@given(data=st.data(), target=st.sampled_from(TARGETS))
+@QUICK
+def test_weighted_quantiles(data: st.DataObject, target: Target) -> None:
+    host, q = data.draw(hosts()), data.draw(st.sampled_from(PARTS))
+    name = data.draw(st.sampled_from(["quantile", "nanquantile", "percentile", "nanpercentile"]))
+    how: dict[str, Any] = {"axis": axes_of(data, host), "method": "inverted_cdf", "keepdims": data.draw(st.booleans())}
+    weights = np.random.default_rng(data.draw(st.integers(0, 2**16))).integers(1, 6, host.shape)
+    if "nan" not in name and data.draw(st.booleans()):  # NumPy's nanquantile finds no axes for weights
+        how["axis"] = data.draw(st.permutations(range(host.ndim)).map(tuple))[: data.draw(st.integers(1, host.ndim))]
+        weights = weights[tuple(slice(None) if n in how["axis"] else 0 for n in range(host.ndim))]
+        weights = np.moveaxis(weights, range(weights.ndim), np.argsort(np.argsort(how["axis"])))
+    if "nan" not in name and data.draw(st.booleans()):
+        weights.reshape(-1)[: weights.size // 2] = 0
+    if weights.shape == host.shape and (weights.sum(axis=how["axis"]) == 0).any():
+        weights += 1
+    q = q * 100 if "percent" in name else q
+    with warnings.catch_warnings(), xp.use(InterpretedRuntime(target)):
+        warnings.simplefilter("ignore")
+        expected = getattr(np, name)(host, q, weights=weights, **how)
+        found = getattr(ours, name)(ours.asarray(host), q, weights=weights, **how)
+        same(found, expected, dtype=not np.isnan(host).any())
+
+
+@pytest.mark.parametrize(
+    ("weights", "how", "error"),
+    [
+        (-np.ones((3, 4)), {}, ShapeError),
+        (np.zeros((3, 4)), {}, ShapeError),
+        (np.full((3, 4), np.inf), {}, ShapeError),
+        (np.full((3, 4), np.nan), {}, ShapeError),
+        (np.arange(12).reshape(3, 4) // 4, {"axis": 1}, ShapeError),  # the first row has none
+        (np.ones(4), {}, DTypeError),
+        (np.ones(3), {"axis": 1}, ShapeError),
+        (np.ones((3, 4)), {"method": "linear"}, ShapeError),
+    ],
+)
+def test_weights_that_are_none(weights: np.ndarray, how: dict[str, Any], error: type[Exception]) -> None:
+    host = np.arange(12.0).reshape(3, 4)
+    how = {"method": "inverted_cdf", **how}
+    with warnings.catch_warnings(), xp.use(InterpretedRuntime(TARGETS[0])):
+        warnings.simplefilter("ignore")
+        with pytest.raises((TypeError, ValueError)):
+            np.quantile(host, 0.5, weights=weights, **how)
+        with pytest.raises(error, match="weights"):
+            ours.quantile(ours.asarray(host), 0.5, weights=weights, **how)
+
+
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_medians_of_complex_numbers(dtype: str, axis: Any) -> None:
+    rng = np.random.default_rng(0)
+    host = (rng.integers(-3, 4, (6, 7)) + rng.integers(-3, 4, (6, 7)) * 1j).astype(dtype)
+    host[1, 2], host[3, 2], host[3, 4] = complex(np.nan, 1), complex(1, np.nan), complex(np.nan, np.nan)
+    with xp.use(InterpretedRuntime(TARGETS[0])):
+        for name in ("median", "nanmedian"):
+            same(getattr(ours, name)(ours.asarray(host), axis=axis), getattr(np, name)(host, axis=axis), signs=False)
+        with pytest.raises(DTypeError, match="no order"):
+            ours.quantile(ours.asarray(host), 0.5)
 
 
 @given(host=hosts(INTEGERS), q=st.sampled_from(["inverted_cdf", "lower", "higher", "nearest", "closest_observation"]))

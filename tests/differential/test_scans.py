@@ -187,6 +187,7 @@ def test_running_sums_of_minus_zeros_are_zeros(runtime: InterpretedRuntime) -> N
             assert not np.signbit(xp.cumulative_sum(x, axis=0).numpy()).any()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("group_size", [1, 2, 4, 16, 64])
 def test_groups_of_any_size(group_size: int) -> None:
     host = np.random.default_rng(1).integers(-9, 9, (2, 1234)).astype("f4")

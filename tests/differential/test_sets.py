@@ -99,6 +99,37 @@ def test_unique_of_numpys(
         same(one, other)
 
 
+@given(data=st.data(), asked=st.tuples(st.booleans(), st.booleans(), st.booleans()))
+@QUICK
+def test_unique_along_an_axis(runtime: InterpretedRuntime, data: st.DataObject, asked: tuple[bool, bool, bool]) -> None:
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5))
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    dtype = data.draw(st.sampled_from(["?", "u1", "i4", "f2", "f4", "c8"]))
+    host = np.random.default_rng(data.draw(st.integers(0, 99))).integers(-1, 2, shape).astype(dtype)
+    if dtype == "c8":
+        host += host.reshape(-1)[::-1].reshape(shape) * 1j
+    try:
+        expected = np.unique(host, *asked, axis=axis)
+    except ValueError:  # NumPy: of no parts with elements
+        assert not host.size
+        return
+    with xp.use(runtime):
+        found = ours.unique(xp.asarray(host), *asked, axis=axis)
+    assert isinstance(found, tuple) == isinstance(expected, tuple) == any(asked)
+    for one, other in zip(found, expected, strict=True) if any(asked) else [(found, expected)]:
+        values = one.numpy()
+        assert (values.dtype, values.shape) == (other.dtype, other.shape)
+        np.testing.assert_array_equal(values, other)
+
+
+def test_parts_with_a_nan_are_all_distinct(runtime: InterpretedRuntime) -> None:
+    host = np.array([[1, np.nan, 2], [1, np.nan, 2], [1, 0, 2], [1, -0.0, 2]], "f4")
+    with xp.use(runtime):
+        values, counts = ours.unique(xp.asarray(host), return_counts=True, axis=0)
+        np.testing.assert_array_equal(values.numpy(), host[[2, 0, 1]])
+        np.testing.assert_array_equal(counts.numpy(), [2, 1, 1])
+
+
 @given(data=st.data())
 @QUICK
 def test_of_two_arrays(runtime: InterpretedRuntime, data: st.DataObject) -> None:

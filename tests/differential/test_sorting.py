@@ -83,6 +83,7 @@ def test_long_rows(long: InterpretedRuntime, data: st.DataObject) -> None:
         check(host[key], xp.asarray(host)[key], axis, data.draw(st.booleans()))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["i2", "f4"])
 def test_tiles_of_a_cpu(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of several tiles, each of a work-item."""

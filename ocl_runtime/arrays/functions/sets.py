@@ -11,12 +11,12 @@ from typing import NamedTuple
 from ocl_ir.graph import build as graph
 from ocl_ir.types import BOOL, I64
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
-from ocl_runtime.arrays.functions.elementwise import imag, isnan, logical_not, minimum, real
+from ocl_runtime.arrays.functions.elementwise import isnan, logical_not, minimum
 from ocl_runtime.arrays.functions.joining import concat, diff, pad
 from ocl_runtime.arrays.functions.manipulation import expand_dims, reshape
 from ocl_runtime.arrays.functions.scans import cumulative_sum
 from ocl_runtime.arrays.functions.searching import searchsorted
-from ocl_runtime.arrays.functions.sorting import argsort, sort
+from ocl_runtime.arrays.functions.sorting import lexicographic_order, sort, sort_keys
 from ocl_runtime.arrays.functions.statistics import any as _any
 from ocl_runtime.arrays.functions.taking import set_at
 from ocl_runtime.arrays.meaning.dtypes import int64
@@ -101,7 +101,7 @@ class Runs(NamedTuple):
         """The runs of an array. With `equal_nan` all NaN are one run, else each is one."""
         x = array_of(what, operand)
         flat = reshape(x, -1)
-        order = _order(flat) if places or x._dtype.is_complex else None
+        order = lexicographic_order(sort_keys(flat)) if places or x._dtype.is_complex else None
         ordered = sort(flat) if order is None else flat[order]
         first = Array(graph.scalar(True, BOOL, (min(x.size, 1),)), x._executor)
         if not x.size:
@@ -138,17 +138,6 @@ class Runs(NamedTuple):
     def _places(self) -> Array:
         assert self.places is not None
         return self.places
-
-
-def _order(flat: Array) -> Array:
-    """The places of elements in ascending order, NaN last: complex numbers by the real part, then by the imaginary one,
-    behind them those of which a part is NaN."""
-    if not flat._dtype.is_complex:
-        return argsort(flat)
-    order = argsort(imag(flat))
-    for key in (real(flat), isnan(flat)):
-        order = order[argsort(key[order])]
-    return order
 
 
 def isin(x1: ArrayLike, x2: ArrayLike, /, *, invert: bool = False) -> Array:

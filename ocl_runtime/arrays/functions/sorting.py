@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from ocl_ir.graph import build as graph
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays.array import Array, ordered_array_of
 from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.functions.elementwise import imag, isnan, real
+from ocl_runtime.arrays.functions.taking import take_along_axis
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import ShapeError
 
@@ -35,6 +38,22 @@ def argsort(x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable
     Errors as of `sort`.
     """
     return _sorted("argsort", x, axis, descending, "places")
+
+
+def sort_keys(x: Array) -> list[Array]:
+    """Arrays of real dtypes in whose order the elements of `x` are; the last one decides first. Complex numbers are in
+    the order of their real parts, then of their imaginary ones, and those with a NaN behind all others."""
+    return [imag(x), real(x), isnan(x)] if x._dtype.is_complex else [x]
+
+
+def lexicographic_order(keys: Sequence[Array], axis: int = -1) -> Array:
+    """The places along an axis in ascending order of the last key, of equal ones in that of the key before, and so on.
+    The keys have one shape."""
+    order = argsort(keys[0], axis=axis)
+    for key in keys[1:]:
+        then = argsort(take_along_axis(key, order, axis=axis), axis=axis)
+        order = take_along_axis(order, then, axis=axis)
+    return order
 
 
 def _sorted(name: str, operand: ArrayLike, axis: int, descending: bool, what: Literal["values", "places"]) -> Array:

@@ -127,7 +127,7 @@ def functions(shared: Runtime) -> None:
                 getattr(ocl, name)(*map(ocl.asarray, inputs(TABLE[name], dtype))).compute()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", OF_FLOATS)
 @pytest.mark.usefixtures("functions")
@@ -211,6 +211,7 @@ def test_rounding_of_integers_is_what_is_there(runtime: Runtime) -> None:
         assert counted["launch", "launches"] == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_casts(dtype: str, runtime: Runtime) -> None:
     if not has(runtime, dtype):

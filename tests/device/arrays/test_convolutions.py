@@ -20,7 +20,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i4", "u1", "c8"])
 @pytest.mark.parametrize(("n", "m"), [(1000, 3), (5000, 16), (3001, 35), (700, 700), (64, 2000)])
 def test_lines(runtime: Runtime, dtype: str, n: int, m: int) -> None:

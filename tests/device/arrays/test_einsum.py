@@ -25,6 +25,7 @@ def operands(*shapes: tuple[int, ...]) -> list[np.ndarray]:
     return [RANDOM.standard_normal(shape).astype("f4") for shape in shapes]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [

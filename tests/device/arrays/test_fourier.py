@@ -55,7 +55,7 @@ def test_every_kind_of_length(runtime: Runtime, n: int) -> None:
         assert error(ocl.fft.ifft(found), host.astype("c16")) <= 2 * times * pocketfft
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("shape", [(17, 6, 32), (2, 1000, 3), (64, 64), (2, 3, 256, 9), (1, 7), (300, 3, 2)])
 def test_axes_of_real_and_complex_numbers(runtime: Runtime, shape: tuple[int, ...]) -> None:
     host, real = complex_numbers(*shape), RANDOM.standard_normal(shape).astype("f4")
@@ -95,18 +95,19 @@ def test_lengths_cut_and_pad(runtime: Runtime, n: int) -> None:
             assert error(ocl.fft.irfftn(x, s=s, axes=axes), np.fft.irfftn(wide, s=s, axes=axes)) < 1e-6
 
 
-def test_float64(runtime: Runtime) -> None:
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("n", [60, 1024, 1025, 4096])
+def test_float64(runtime: Runtime, n: int) -> None:
     if not has(runtime, "f8"):
         pytest.skip("no float64")
     with ocl.use(runtime):
-        for n in (60, 1024, 1025, 4096):
-            host = complex_numbers(2, n).astype("c16")
-            found = ocl.fft.fft(ocl.asarray(host)).numpy()
-            exact = np.fft.fft(host)
-            assert np.linalg.norm(found - exact) < 3e-15 * np.linalg.norm(exact)
-            real = host.real.copy()
-            found = ocl.fft.irfft(ocl.fft.rfft(ocl.asarray(real)), n=n).numpy()
-            assert np.linalg.norm(found - real) < 3e-15 * np.linalg.norm(real)
+        host = complex_numbers(2, n).astype("c16")
+        found = ocl.fft.fft(ocl.asarray(host)).numpy()
+        exact = np.fft.fft(host)
+        assert np.linalg.norm(found - exact) < 3e-15 * np.linalg.norm(exact)
+        real = host.real.copy()
+        found = ocl.fft.irfft(ocl.fft.rfft(ocl.asarray(real)), n=n).numpy()
+        assert np.linalg.norm(found - real) < 3e-15 * np.linalg.norm(real)
 
 
 def test_parts_that_do_not_count_and_odd_starts(runtime: Runtime) -> None:

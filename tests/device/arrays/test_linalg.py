@@ -28,7 +28,7 @@ def identity(host: np.ndarray, n: int) -> np.ndarray:
     return np.broadcast_to(np.eye(n, dtype=host.dtype), (*host.shape[:-2], n, n))
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(200, 200), (300, 16, 16), (3, 70, 70)])
 def test_factors_and_systems(runtime: Runtime, shape: tuple[int, ...], dtype: str) -> None:
@@ -54,7 +54,7 @@ def test_factors_and_systems(runtime: Runtime, shape: tuple[int, ...], dtype: st
         within(adjoint(q) @ q, identity(host, n), 1)
 
 
-@pytest.mark.sample(14)
+@pytest.mark.sample(27)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(40, 9, 9), (60, 45), (20, 50)])
@@ -105,7 +105,7 @@ RANKS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
 @pytest.mark.parametrize("name", RANKS)
 def test_what_is_made_of_them(runtime: Runtime, name: str, dtype: str) -> None:
@@ -120,6 +120,7 @@ def test_what_is_made_of_them(runtime: Runtime, name: str, dtype: str) -> None:
         np.testing.assert_allclose(found, wanted, rtol=close or 1e-7, atol=close)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
 def test_least_squares(runtime: Runtime, dtype: str) -> None:
     host, right = matrix("random", (30, 6), dtype), matrix("random", (30, 2), dtype, 1)
@@ -133,6 +134,7 @@ def test_least_squares(runtime: Runtime, dtype: str) -> None:
             np.testing.assert_allclose(one.numpy(), other, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
 def test_numpys_functions_come_here(runtime: Runtime, dtype: str) -> None:
     host, integers = matrix("random", (6, 6), dtype), np.array([[2, 1], [1, 3]])

@@ -56,7 +56,7 @@ def products(runtime: Runtime) -> None:
                 (ocl.asarray(ordinary(dtype, *left)) @ ocl.asarray(ordinary(dtype, *right))).compute()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("left", "right", "dtype"), PRODUCTS, ids=str)
 @pytest.mark.usefixtures("products")
 def test_matmul(runtime: Runtime, left: tuple[int, ...], right: tuple[int, ...], dtype: str) -> None:

@@ -115,6 +115,7 @@ def test_the_count_comes_while_the_device_packs(world: World, size: int, share: 
     assert_same(picked.numpy(), host[mask])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [500, N, 4 * N, 2 * N + 77])
 def test_no_node_is_built_for_what_lies_as_before(world: World, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Within a row, one row, several, and with a shorter one behind them."""

@@ -132,6 +132,7 @@ def test_of_two_dtypes_and_shapes(runtime: Runtime) -> None:
     np.testing.assert_array_equal(both(ocl, x, k).numpy(), both(np, HOST, np.arange(20, dtype="i4")))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_short_powers_are_numpys(dtype: str, runtime: Runtime) -> None:
     if dtype == "f8" and not runtime.device.capabilities.fp64:

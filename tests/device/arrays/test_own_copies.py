@@ -114,17 +114,18 @@ def test_a_copy_shares_memory_until_it_is_written(runtime: Runtime) -> None:
     assert (float(x[0]), float(y[0])) == (2.0, 3.0)
 
 
-def test_no_function_gives_an_operand_back_as_its_result(runtime: Runtime) -> None:
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("dtype", ["i4", "f4", "u1"])
+def test_no_function_gives_an_operand_back_as_its_result(runtime: Runtime, dtype: str) -> None:
     checked = 0
     for library in (ocl, xnp):
         for name in sorted(set(library.__all__) - CHANGING):
             function = getattr(library, name)
             if isinstance(function, type) or not callable(function):
                 continue
-            for dtype in ("i4", "f4", "u1"):
-                for args in ((), (1,), (dtype,), (None, None)):
-                    checked += is_apart(function, dtype, args)
-    assert checked > 60
+            for args in ((), (1,), (dtype,), (None, None)):
+                checked += is_apart(function, dtype, args)
+    assert checked > 15
 
 
 CHANGING = {"use", "set_default", "current", "stream", "capture", "compute_into"}

@@ -46,6 +46,11 @@ def test_long_and_short_rows(runtime: Runtime, shape: tuple[int, ...], axis: Any
 
 def test_captured(runtime: Runtime) -> None:
     with ocl.use(runtime):
+        weights = np.arange(31) % 5
+        middle = ocl.capture(lambda x: onp.quantile(x, [0.2, 0.5], axis=0, weights=weights, method="inverted_cdf"))
+        host = RANDOM.normal(size=(31, 2)).astype("f4")
+        wanted = np.quantile(host, [0.2, 0.5], axis=0, weights=weights, method="inverted_cdf")
+        np.testing.assert_array_equal(middle(ocl.asarray(host)).numpy(), wanted)
         centred = ocl.capture(lambda x: x - onp.median(x, axis=0) + onp.nanquantile(x, 0.25))
         for length in (10, 31, 5000):
             host = RANDOM.normal(size=(length, 2)).astype("f4")

@@ -12,7 +12,6 @@ from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import KINDS, counting, elements, has
-from tests.support.depth import NIGHTLY
 
 LONG = selecting._LONG + 77
 RANDOM = np.random.default_rng(0)
@@ -28,9 +27,10 @@ def places(host: np.ndarray, k: int) -> np.ndarray:
     return (host.size - 1 - np.argsort(host[::-1], kind="stable"))[::-1][:k]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("dtype", "length"),
-    [(dtype, length) for dtype in KINDS for length in (100, LONG) if NIGHTLY or length < LONG or dtype == "f4"],
+    [(dtype, length) for dtype in KINDS for length in (100, LONG)],
 )
 def test_all_dtypes(runtime: Runtime, dtype: str, length: int) -> None:
     if not has(runtime, dtype):

@@ -14,7 +14,6 @@ from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import counting
-from tests.support.depth import NIGHTLY
 
 RANDOM = np.random.default_rng(0)
 PAIRS = [((12,), (5,)), ((5,), (12,)), ((7, 9), (3, 2)), ((300,), (100,)), ((20, 30), (11, 8)), ((4, 5, 6), (2, 2, 3))]
@@ -43,15 +42,9 @@ def numbers(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return (host + 1j * RANDOM.standard_normal(shape)).astype(dtype) if dtype == "c8" else (8 * host).astype(dtype)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "mode"),
-    [
-        (dtype, mode)
-        for mode in ("same", "valid", "full")
-        for dtype in ("f4", "i4", "c8")
-        if NIGHTLY or (mode == "same" and dtype != "c8")
-    ],
-)
+@pytest.mark.sample(9)
+@pytest.mark.parametrize("mode", ["same", "valid", "full"])
+@pytest.mark.parametrize("dtype", ["f4", "i4", "c8"])
 def test_every_mode_and_method(runtime: Runtime, dtype: str, mode: Any) -> None:
     with ocl.use(runtime):
         for first, second in PAIRS:
@@ -99,6 +92,7 @@ def test_a_long_kernel_of_integers_is_one_reduction(runtime: Runtime) -> None:
         np.testing.assert_array_equal(found.numpy(), convolved(host, long, "full"))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["i1", "i4", "u8", "?"])
 def test_integers_through_transforms_are_rounded_sums(runtime: Runtime, dtype: str) -> None:
     x, y = RANDOM.integers(0, 100, 90).astype(dtype), RANDOM.integers(0, 100, 70).astype(dtype)

@@ -29,7 +29,7 @@ def values(dtype: str, *shape: int) -> np.ndarray:
     return host
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("length", [5, 300, 5000])
 @pytest.mark.parametrize("dtype", KINDS)
 def test_sorts_of_all_dtypes(runtime: Runtime, dtype: str, length: int) -> None:

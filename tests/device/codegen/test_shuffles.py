@@ -125,7 +125,7 @@ def stays(road: Engine, kernel: Kernel, size: int) -> bool:
     return in_registers
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(("size", "group_size"), EXCHANGES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_the_device_exchanges_as_the_interpreter(
@@ -145,7 +145,7 @@ def test_the_device_exchanges_as_the_interpreter(
     assert source.waits
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(("size", "group_size"), JOINED, ids=str)
 @pytest.mark.parametrize("dtype", [BOOL, I8, I32, F32, F64], ids=str)
 def test_the_device_joins_as_the_interpreter(

@@ -38,7 +38,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, dataclasses.replace(engine.settings, profile=True))
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.key)
 def test_every_case_is_numpys_and_is_computed_in_each_round(runtime: Runtime, case: Case) -> None:
     sizes = [(case.dtypes[0], 2**10), (case.dtypes[0], 3001)]

@@ -163,7 +163,7 @@ def digest(program: Callable[[], list[Any]]) -> str:
     return hashlib.sha256(b"".join(np.asarray(value).tobytes() for value in program())).hexdigest()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("hook", HOOKS)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_results_under_a_tracer(runtime: Runtime, device: Device, engine: Engine, program: Any, hook: str) -> None:

@@ -399,6 +399,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_one_program_serves_many_shapes(runtime: Runtime, name: str) -> None:
     function, calls = FUNCTIONS[name], 0
@@ -452,6 +453,7 @@ def test_a_program_is_shown_with_its_sizes(runtime: Runtime) -> None:
     assert "f32[n0_0, n0_1] strides (s1_0, 1)" in shown[0]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "function",
     [

@@ -89,6 +89,7 @@ def test_outcomes_together() -> None:
     assert stats.chisquare(counts, SIZE * stats.multinomial(2, p / p.sum()).pmf(pairs)).pvalue > 0.001
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("trials", [3, 100_000])
 def test_many_outcomes_take_few_draws(runtime: Runtime, trials: int) -> None:
     rng, p = default_rng(27), np.arange(1, 1001) / 500500

@@ -54,7 +54,7 @@ CASES: dict[str, tuple[Callable[[Generator, str], ocl.Array], Any]] = {
 ONLY_FLOAT64 = {"beta, small"}  # as float32, one in 35 is 1
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(
     ("name", "real"),
     [(name, real) for name in CASES for real in ("f4", "f8") if real == "f8" or name not in ONLY_FLOAT64],

@@ -24,6 +24,7 @@ def runtime(device: Device, engine: Engine) -> Runtime:
     return Runtime(device, engine.settings)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_exact_values(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):
@@ -35,6 +36,7 @@ def test_exact_values(runtime: Runtime, dtype: str) -> None:
     assert not [line for name, case in cases.items() for line in complaints(name, found[name].numpy(), *case)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_each_lane_has_the_bits_of_a_number_alone(runtime: Runtime, dtype: str) -> None:
     if not has(runtime, dtype):

@@ -12,7 +12,7 @@ from tests.support.classic_kernels.classic import Classic, check, solved
 from tests.support.depth import NIGHTLY
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("size", ["small", "real"] if NIGHTLY else ["small"])
 @pytest.mark.parametrize("classic", CLASSICS, ids=str)
 def test_on_the_device(classic: Classic, size: str) -> None:

@@ -42,7 +42,7 @@ DRAWN = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SIZES)
 def test_an_example(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.syspath_prepend(ROOT / "examples")

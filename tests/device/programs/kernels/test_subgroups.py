@@ -55,6 +55,7 @@ def size_of(group: int) -> int:
     return min(32, group & -group)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("mode", "dtype", "group"),
     ALL if NIGHTLY else [case for case in ALL if case[0] == "interpret" or case[2] != 96][::2],

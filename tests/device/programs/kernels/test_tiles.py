@@ -57,7 +57,7 @@ def product(a: Any, b: Any) -> Any:
     return acc
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("shape", EDGES, ids=str)
 @pytest.mark.parametrize("tiles", [(16, 16), (24, 12)], ids=str)
 def test_a_product_at_edges(shape: tuple[int, int, int], tiles: tuple[int, int]) -> None:
