@@ -37,8 +37,8 @@ nearest. See docs/NUMPY.md. In the order in which they use each other:
     counting.py      how often values come
     bin_rules.py     how many bins a histogram has by a rule
     histograms.py    how many elements, or points, lie between edges
-    calculus.py      differences, integrals, interpolation, polynomials
-    fitting.py       polynomials of least squares, and the zeros of polynomials
+    calculus.py      differences, integrals, interpolation
+    polynomials.py   polynomials: arithmetic, zeros, least squares
     information.py   questions about arrays and dtypes
     hosted.py        NumPy's own functions around a transfer that is meant
     table.py         what each name is, and for those that are missing what comes nearest

@@ -1,4 +1,4 @@
-"""NumPy's functions along lines: differences, integrals, interpolation, polynomials."""
+"""NumPy's functions along lines: differences, integrals, interpolation."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.errors import DTypeError, ShapeError
-from ocl_runtime.linalg import eigvals
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.folds import as_common
-from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, arrays_in, floats, host, is_weak
-from ocl_runtime.numpy.products import convolve
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays_in, floats, is_weak
 from ocl_runtime.numpy.promotion import on_device
 from ocl_runtime.numpy.shapes import cut, lying
 
-__all__ = [
-    "diff", "ediff1d", "gradient", "interp", "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub",
-    "polyval", "trapezoid", "unwrap",
-]  # fmt: skip
+__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
 # ---------------------------------------------------------------------- differences
@@ -261,97 +256,3 @@ def _between(x: Array, at: Array, values: Array) -> Array:
     line = xp.where(xp.isnan(forth), back, forth)
     line = xp.where(xp.logical_and(xp.isnan(line), xp.equal(first, second)), first, line)
     return xp.where(xp.equal(x, at[-1]), values[-1], xp.where(xp.equal(x, begin), first, line))
-
-
-# ---------------------------------------------------------------------- polynomials, the highest power first
-
-
-def polyval(p: Any, x: Any) -> Array:
-    """The polynomial with these coefficients at `x`."""
-    coefficients, at = arrays("polyval", (p, x))
-    value = xp.zeros_like(at)
-    for number in range(coefficients.size):
-        value = UFUNCS["add"](UFUNCS["multiply"](value, at), coefficients[number])
-    return value
-
-
-def polyadd(a1: Any, a2: Any) -> Array:
-    """The sum of two polynomials."""
-    return xp.add(*_aligned("polyadd", a1, a2))
-
-
-def polysub(a1: Any, a2: Any) -> Array:
-    """The difference of two polynomials."""
-    return xp.subtract(*_aligned("polysub", a1, a2))
-
-
-def _aligned(what: str, a1: Any, a2: Any) -> list[Array]:
-    lines = as_common(*(xp.reshape(x, -1) for x in arrays(what, (a1, a2))))
-    most = max(x.size for x in lines)
-    return [xp.pad(x, [(most - x.size, 0)]) for x in lines]
-
-
-def polymul(a1: Any, a2: Any) -> Array:
-    """The product of two polynomials."""
-    return convolve(a1, a2)
-
-
-def polydiv(u: Any, v: Any) -> tuple[Array, Array]:
-    """The quotient of two polynomials, and what it leaves. How many of the first coefficients of that are 0, to 1e-8,
-    is waited for."""
-    rest, by = as_common(*(xp.reshape(x, -1) for x in floats(u, v)))
-    quotient = []
-    for _ in range(rest.size - by.size + 1):
-        quotient.append(rest[0] / by[0])
-        rest = (rest - xp.pad(by * quotient[-1], [(0, rest.size - by.size)]))[1:]
-    none = xp.zeros_like(by[:1])
-    zeros = [abs(number) <= 1e-8 for number in rest.numpy()[:-1].tolist()]
-    leading = zeros.index(False) if False in zeros else len(zeros)
-    return xp.stack(quotient) if quotient else none, rest[leading:] if rest.size else none
-
-
-def polyder(p: Any, m: int = 1) -> Array:
-    """The polynomial differentiated `m` times. Raises `ShapeError` for a negative number of times."""
-    x = array_of(p)
-    for _ in range(_times("polyder", m, "polyint")):
-        x = UFUNCS["multiply"](x[:-1], array_of(np.arange(x.size - 1, 0, -1), executor=x._executor))
-    return x
-
-
-def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """The polynomial integrated `m` times, with constants `k`, by default 0. Raises `ShapeError` for a negative number
-    of times."""
-    m = _times("polyint", m, "polyder")
-    x = array_of(p, np.float64)
-    constants = [0.0] * m if k is None else np.broadcast_to(np.asarray(host(k), float), (m,)).tolist()
-    for constant in constants:
-        powers = array_of(np.arange(x.size, 0, -1), x.dtype, x._executor)
-        x = xp.pad(x / powers, [(0, 1)], constant_values=constant)
-    return x
-
-
-def _times(what: str, m: Any, inverse: str) -> int:
-    times = int(m)
-    if times < 0:
-        raise ShapeError(f"{what} {times} times", place=calling_line(), remedy=f"use {inverse} {-times} times")
-    return times
-
-
-def poly(seq_of_zeros: Any) -> Array:
-    """The polynomial with these zeros, or with the eigenvalues of a matrix: a real one for a real matrix."""
-    (zeros,) = floats(seq_of_zeros)
-    is_matrix = zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0  # noqa: PLR2004
-    is_real = zeros.dtype.kind != "c"
-    if is_matrix:
-        zeros = eigvals(zeros)
-    if zeros.ndim != 1:
-        raise ShapeError(
-            f"poly of shape {zeros.shape}",
-            place=calling_line(),
-            remedy="give zeros of a polynomial, or a square matrix",
-        )
-    polynomial = xp.ones_like(zeros, dtype=zeros.dtype)[:0]
-    polynomial = xp.pad(polynomial, [(0, 1)], constant_values=1)
-    for number in range(zeros.size):
-        polynomial = xp.pad(polynomial, [(0, 1)]) - xp.pad(polynomial * zeros[number], [(1, 0)])
-    return xp.real(polynomial) if is_matrix and is_real else polynomial

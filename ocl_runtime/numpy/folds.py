@@ -141,7 +141,7 @@ ACCUMULATES = frozenset(_RUNNING)
 """The ufuncs that `running` knows."""
 
 
-def counted(x: Array, axis: Any, where: Any) -> Any:
+def element_count(x: Array, axis: Any, where: Any) -> Any:
     """How many elements along axes take part: a number, or where `where` says which, an array with axes kept."""
     if where is True or where is NOT_GIVEN:
         count = 1

@@ -11,8 +11,8 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
-from ocl_runtime.arrays.functions.counting import counted
-from ocl_runtime.arrays.functions.histograms import bin_edges, bins_of
+from ocl_runtime.arrays.functions.counting import index_counts
+from ocl_runtime.arrays.functions.histograms import bin_edges, bin_indices
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.numpy.bin_rules import bins_by_rule
 from ocl_runtime.numpy.counting import weights_of
@@ -126,7 +126,7 @@ def histogramdd(
         if ends is not None or not x.size or x.dtype.kind != "f":  # the edges are float64
             x = as_numpys(array_of(x, FLOAT64), ())
         line, equal = bin_edges("histogramdd", x, own, ends)
-        number = bins_of(x, line, equal)
+        number = bin_indices(x, line, equal)
         length = line.size - 1
         is_inside = (number >= 0) & (number < length)
         place = number if place is None else xp.astype(place, "i8") * length + number
@@ -137,7 +137,7 @@ def histogramdd(
     assert inside is not None
     boxes = math.prod(shape)
     summed = weights_of(weights, columns[0])
-    counts = counted("histogramdd", xp.where(inside, place, boxes), boxes, summed, None)
+    counts = index_counts("histogramdd", xp.where(inside, place, boxes), boxes, summed, None)
     result = xp.reshape(array_of(counts, FLOAT64), tuple(shape))
     return (_density(result, edges) if density else result), tuple(edges)
 

@@ -13,7 +13,7 @@ import numpy as np
 import ocl_runtime.arrays as xp
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.meaning.dtypes import common_of
-from ocl_runtime.numpy.folds import counted, fold, running
+from ocl_runtime.numpy.folds import element_count, fold, running
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, floats, into
 from ocl_runtime.numpy.promotion import DTypeLike, dtype_of
 
@@ -136,7 +136,7 @@ def _ratio(x: Array, axis: Any, where: Any, ddof: Any) -> Array:
     """The sum of some elements divided by their number less `ddof`, with axes kept."""
     half = x.dtype.itemsize == 2
     total = fold("mean", "add", xp.astype(x, np.float32) if half else x, axis, None, None, True, where=where)
-    count = counted(x, axis, where)
+    count = element_count(x, axis, where)
     if isinstance(count, Array):
         left = xp.maximum(xp.astype(count - ddof, xp.real(total).dtype), 0)
         return xp.astype(total / left, x.dtype)
@@ -200,7 +200,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     x = array_of(a)
     if weights is None:
         result = mean(x, axis, keepdims=keepdims)
-        total = xp.full_like(result, counted(x, axis, True))
+        total = xp.full_like(result, element_count(x, axis, True))
     else:
         weight = array_of(weights, executor=x._executor)
         x, weight = (array_of(factor, common_of(x.dtype, weight.dtype, *_real(x))) for factor in (x, weight))
@@ -365,7 +365,7 @@ def nanvar(
     there = _taking_part(x, where)
     less = ddof if correction is NOT_GIVEN else correction
     variance = var(x, axis, dtype, None, less, True, where=there, mean=mean)
-    enough = xp.greater(counted(x, axis, there), less)
+    enough = xp.greater(element_count(x, axis, there), less)
     return into("nanvar", _without(xp.where(enough, variance, math.nan), axis, keepdims), out)
 
 

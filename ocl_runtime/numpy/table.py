@@ -23,7 +23,6 @@ from ocl_runtime.numpy import (
     einsum,
     elementwise,
     fft,
-    fitting,
     grids,
     histograms,
     hosted,
@@ -33,6 +32,7 @@ from ocl_runtime.numpy import (
     mathematics,
     picking,
     places,
+    polynomials,
     products,
     quantiles,
     reductions,
@@ -57,8 +57,8 @@ class Entry:
 
 
 _MODULES = (
-    calculus, counting, creation, einsum, fitting, grids, histograms, information, joining, mathematics, picking,
-    places, products, quantiles, reductions, searching, sets, shapes, sorting,
+    calculus, counting, creation, einsum, grids, histograms, information, joining, mathematics, picking, places,
+    polynomials, products, quantiles, reductions, searching, sets, shapes, sorting,
 )  # fmt: skip
 
 _SAME = """

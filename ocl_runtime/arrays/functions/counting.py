@@ -66,11 +66,11 @@ def bincount(
         raise DTypeError(f"bincount of {x.dtype}", place=calling_line(), remedy="convert to an integer dtype first")
     minlength = _not_negative("minlength", minlength)
     if length is not None:
-        return counted("bincount", x, _not_negative("length", length), weights, dtype)
+        return index_counts("bincount", x, _not_negative("length", length), weights, dtype)
     if not x.size:
-        return counted("bincount", x, minlength, weights, dtype)
+        return index_counts("bincount", x, minlength, weights, dtype)
     if weights is None and x._executor.target.kind == "gpu":
-        low_counts = counted("bincount", x, max(minlength, _LOW), None, None)
+        low_counts = index_counts("bincount", x, max(minlength, _LOW), None, None)
         # The number behind the last one that comes; -1 where others than these come.
         numbers = Array(graph.iota(I64, Layout(low_counts.shape, (1,), 1)), x._executor)
         end = where(_sum(low_counts) == x.size, _max(where(low_counts > 0, numbers, 0)), -1)
@@ -88,13 +88,13 @@ def bincount(
             place=calling_line(),
             remedy="give no negative numbers, or length=… to leave them out",
         )
-    return counted("bincount", x, max(greatest + 1, minlength), weights, dtype)
+    return index_counts("bincount", x, max(greatest + 1, minlength), weights, dtype)
 
 
 def _not_negative(name: str, value: Any) -> int:
     """A length, which may be a size of a function that is captured."""
     if not isinstance(value, Backed):
-        value = whole(f"bincount with {name}={value}", value)
+        value = as_integer(f"bincount with {name}={value}", value)
     if value < 0:
         raise IndexingError(
             f"bincount with {name}={value}", place=calling_line(), remedy="give a number that is not negative"
@@ -103,7 +103,7 @@ def _not_negative(name: str, value: Any) -> int:
     return length
 
 
-def whole(what: str, value: Any) -> int:
+def as_integer(what: str, value: Any) -> int:
     """An integer of any kind. Raises `DTypeError` for what is none."""
     try:
         return operator.index(value)
@@ -111,7 +111,7 @@ def whole(what: str, value: Any) -> int:
         raise DTypeError(what, place=calling_line(), remedy="give an integer: int(…)") from None
 
 
-def counted(what: str, indices: Array, length: int, weights: ArrayLike | None, dtype: Any) -> Array:
+def index_counts(what: str, indices: Array, length: int, weights: ArrayLike | None, dtype: Any) -> Array:
     """Counts, or sums of weights, of indices from 0 to a length; others do not count."""
     executor = indices._executor
     unsigned = astype(indices, "u8") if indices._dtype.kind == "int" else indices  # what is negative is very large

@@ -16,7 +16,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BF16, F32
 from ocl_runtime.arrays.array import Array, array_of, arrays_of
 from ocl_runtime.arrays.core import compute_together
-from ocl_runtime.arrays.functions.counting import counted, whole
+from ocl_runtime.arrays.functions.counting import as_integer, index_counts
 from ocl_runtime.arrays.functions.elementwise import astype, floor, maximum, minimum, where
 from ocl_runtime.arrays.functions.manipulation import reshape
 from ocl_runtime.arrays.functions.searching import searchsorted
@@ -68,7 +68,7 @@ def histogram(
     flat = reshape(x, (-1,))
     weight = None if weights is None else reshape(arrays_of("histogram", weights, x)[0], (-1,))
     edges, equal = bin_edges("histogram", flat, bins, range)
-    counts = counted("histogram", bins_of(flat, edges, equal), edges.size - 1, weight, None)
+    counts = index_counts("histogram", bin_indices(flat, edges, equal), edges.size - 1, weight, None)
     return (_density(counts, edges) if density else counts), edges
 
 
@@ -87,7 +87,7 @@ def bin_edges(what: str, x: Array, bins: Any, limits: Any) -> tuple[Array, NDArr
             )
         bins = Array(uploaded(host, executor), executor)
     if not getattr(bins, "ndim", None):
-        equal = _equal_edges(what, x, whole(f"{what} with bins={bins!r}", bins), limits)
+        equal = _equal_edges(what, x, as_integer(f"{what} with bins={bins!r}", bins), limits)
         return Array(uploaded(equal, executor), executor), equal
     if bins.ndim != 1 or bins.size < 2:
         raise ShapeError(
@@ -96,7 +96,7 @@ def bin_edges(what: str, x: Array, bins: Any, limits: Any) -> tuple[Array, NDArr
     return arrays_of(what, bins, x)[0], None
 
 
-def bins_of(x: Array, edges: Array, equal: NDArray[Any] | None) -> Array:
+def bin_indices(x: Array, edges: Array, equal: NDArray[Any] | None) -> Array:
     """The number of the bin that each element is in, from 0 on; for what is in none a negative one, or how many bins
     there are. The edges are as `bin_edges` gives them."""
     return _searched(x, edges) if equal is None else _of_equal_bins(x, edges, equal)

@@ -21,7 +21,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import I64, U32, U64
 from ocl_runtime.arrays.array import Array, ordered_array_of
 from ocl_runtime.arrays.axes import axis_of
-from ocl_runtime.arrays.functions.counting import counted, whole
+from ocl_runtime.arrays.functions.counting import as_integer, index_counts
 from ocl_runtime.arrays.functions.elementwise import astype, isnan, minimum, where
 from ocl_runtime.arrays.functions.joining import concat
 from ocl_runtime.arrays.functions.manipulation import broadcast_to, expand_dims, flip, moveaxis, reshape
@@ -75,7 +75,7 @@ def top_k(x: ArrayLike, k: int, /, *, axis: int = -1, mode: Literal["largest", "
     an axis that does not exist, `DTypeError` for complex elements and a `k` that is no integer.
     """
     x = ordered_array_of("top_k", x)
-    number, count = axis_of("top_k", axis, x.ndim), whole(f"top_k with k={k!r}", k)
+    number, count = axis_of("top_k", axis, x.ndim), as_integer(f"top_k with k={k!r}", k)
     length = x.shape[number]
     if not 0 <= count <= length or mode not in {"largest", "smallest"}:
         raise ShapeError(
@@ -189,7 +189,7 @@ def _last_key(key: Array, count: int) -> tuple[Array, Array]:
         digit = (key >> shift) & (digits - 1) if shift else key & (digits - 1)
         if prefix is not None:
             digit = where((key >> end) == prefix, digit, digits)  # which is not counted
-        upto = flip(cumulative_sum(flip(counted("top_k", digit, digits, None, None)), dtype=int64))
+        upto = flip(cumulative_sum(flip(index_counts("top_k", digit, digits, None, None)), dtype=int64))
         found = _sum(astype(upto >= left, int64)) - 1
         left = left - where(found + 1 < digits, upto[minimum(found + 1, digits - 1)], 0)
         found = astype(found, key.dtype)
