@@ -31,7 +31,6 @@ void reflect_panel_held(__global float *restrict a_buffer,
     __global float *factors = AT(factors_buffer, factors_offset);
     float f32_0;
     float f32_1;
-    float f32_2;
     const int item = get_local_id(0);
     __local float shared_f32[256];
     __local float heads[16];
@@ -59,17 +58,19 @@ void reflect_panel_held(__global float *restrict a_buffer,
     const int smaller = min(a_shape1, a_shape2);
     for (int j = 0; j < 16; ++j) {
         if (j < smaller) {
+            #pragma unroll 4
+            for (int r_1 = 0; r_1 < 4; ++r_1) {
+                if (r_1 * 256 + item_1 == j) {
+                    heads[j] = own[r_1 * 16];
+                }
+            }
             const float squares = fabs(own[0]) * 0.0f;
             f32_0 = squares;
             #pragma unroll 4
-            for (int r_1 = 0; r_1 < 4; ++r_1) {
-                const int row_1 = r_1 * 256 + item_1;
-                if (row_1 == j) {
-                    heads[j] = own[r_1 * 16];
-                }
-                if (row_1 > j) {
-                    const int product_6 = r_1 * 16;
-                    const float squares_2 = fma(own[product_6], own[product_6], f32_0);
+            for (int r_2 = 0; r_2 < 4; ++r_2) {
+                if (r_2 * 256 + item_1 > j) {
+                    const int product_7 = r_2 * 16;
+                    const float squares_2 = fma(own[product_7], own[product_7], f32_0);
                     f32_0 = squares_2;
                 }
             }
@@ -117,15 +118,15 @@ void reflect_panel_held(__global float *restrict a_buffer,
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             const float group_sum = shared_f32[0];
-            const float below = sqrt(group_sum);
-            f32_0 = below;
+            const float length_1 = sqrt(group_sum);
+            f32_0 = length_1;
             if (!(least < group_sum && group_sum < greatest)) {
                 const float largest = fabs(own[0]) * 0.0f;
                 f32_1 = largest;
                 #pragma unroll 4
-                for (int r_2 = 0; r_2 < 4; ++r_2) {
-                    if (r_2 * 256 + item_1 > j) {
-                        const float abs_value_2 = fabs(own[r_2 * 16]);
+                for (int r_3 = 0; r_3 < 4; ++r_3) {
+                    if (r_3 * 256 + item_1 > j) {
+                        const float abs_value_2 = fabs(own[r_3 * 16]);
                         const float largest_2 = abs_value_2 > f32_1 ? abs_value_2 : f32_1;
                         f32_1 = largest_2;
                     }
@@ -185,16 +186,16 @@ void reflect_panel_held(__global float *restrict a_buffer,
                 const float scaled = group_max * 0.0f;
                 f32_1 = scaled;
                 #pragma unroll 4
-                for (int r_3 = 0; r_3 < 4; ++r_3) {
-                    if (r_3 * 256 + item_1 > j) {
-                        f32_2 = 0.0f;
+                for (int r_4 = 0; r_4 < 4; ++r_4) {
+                    if (r_4 * 256 + item_1 > j) {
+                        float v_1 = 0.0f;
                         if (group_max > 0.0f) {
-                            const float return_1 = own[r_3 * 16] / group_max;
-                            f32_2 = return_1;
+                            const float return_1 = own[r_4 * 16] / group_max;
+                            v_1 = return_1;
                         } else {
-                            f32_2 = own[r_3 * 16];
+                            v_1 = own[r_4 * 16];
                         }
-                        const float ratio = f32_2;
+                        const float ratio = v_1;
                         const float scaled_2 = fma(ratio, ratio, f32_1);
                         f32_1 = scaled_2;
                     }
@@ -235,52 +236,53 @@ void reflect_panel_held(__global float *restrict a_buffer,
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
                 const float group_sum_1 = shared_f32[0];
-                const float below_2 = group_max * sqrt(group_sum_1);
-                f32_0 = below_2;
+                const float length_3 = group_max * sqrt(group_sum_1);
+                f32_0 = length_3;
             }
-            const float heads_value = heads[j];
+            const float return_2 = f32_0;
+            const float diagonal = heads[j];
+            const float factor = diagonal * 0.0f;
+            const bool differs = return_2 != 0.0f;
+            f32_0 = diagonal;
+            f32_1 = factor;
+            if (differs) {
+                const float diagonal_2 = -copysign(hypot(fabs(diagonal), return_2), diagonal);
+                const float return_3 = (diagonal_2 - diagonal) / diagonal_2;
+                f32_0 = diagonal_2;
+                f32_1 = return_3;
+            }
+            const float difference_1 = diagonal - f32_0;
             const float kept_3 = f32_0;
-            const float factor = heads_value * 0.0f;
-            f32_1 = heads_value;
-            f32_2 = factor;
-            if (kept_3 != 0.0f) {
-                const float diagonal_1 = -copysign(hypot(fabs(heads_value), kept_3), heads_value);
-                const float return_2 = (diagonal_1 - heads_value) / diagonal_1;
-                f32_1 = diagonal_1;
-                f32_2 = return_2;
-            }
-            const float difference_1 = heads_value - f32_1;
-            const float kept_4 = f32_1;
-            const float factor_2 = f32_2;
+            const float factor_2 = f32_1;
             if (item_1 == 0) {
                 factors[batch * factors_stride0 + j] = factor_2;
             }
             #pragma unroll 4
-            for (int r_4 = 0; r_4 < 4; ++r_4) {
-                const int row_2 = r_4 * 256 + item_1;
-                const bool is_equal_2 = row_2 == j;
-                reflector[r_4] = (float)(is_equal_2 ? 1 : 0);
-                if (row_2 > j) {
-                    f32_2 = 0.0f;
-                    if (f32_0 != 0.0f) {
-                        const float return_3 = own[r_4 * 16] / difference_1;
-                        f32_2 = return_3;
+            for (int r_5 = 0; r_5 < 4; ++r_5) {
+                const int row_1 = r_5 * 256 + item_1;
+                const bool is_equal_2 = row_1 == j;
+                reflector[r_5] = (float)(is_equal_2 ? 1 : 0);
+                if (row_1 > j) {
+                    f32_1 = 0.0f;
+                    if (differs) {
+                        const float return_4 = own[r_5 * 16] / difference_1;
+                        f32_1 = return_4;
                     } else {
-                        f32_2 = own[r_4 * 16];
+                        f32_1 = own[r_5 * 16];
                     }
-                    reflector[r_4] = f32_2;
-                    own[r_4 * 16] = reflector[r_4];
+                    reflector[r_5] = f32_1;
+                    own[r_5 * 16] = reflector[r_5];
                 }
                 if (is_equal_2) {
-                    own[r_4 * 16] = kept_4;
+                    own[r_5 * 16] = kept_3;
                 }
             }
             #pragma unroll 16
             for (int c_1 = 1; c_1 < 16; ++c_1) {
                 partial[c_1] = 0.0f;
                 #pragma unroll 4
-                for (int r_5 = 0; r_5 < 4; ++r_5) {
-                    partial[c_1] = fma(reflector[r_5], own[r_5 * 16 + c_1], partial[c_1]);
+                for (int r_6 = 0; r_6 < 4; ++r_6) {
+                    partial[c_1] = fma(reflector[r_6], own[r_6 * 16 + c_1], partial[c_1]);
                 }
             }
             if (item_1 >= 128) {
@@ -294,8 +296,8 @@ void reflect_panel_held(__global float *restrict a_buffer,
             if (item_1 < 128) {
                 #pragma unroll 16
                 for (int c_3 = 1; c_3 < 16; ++c_3) {
-                    const int sum_48 = c_3 * 128 + item_1;
-                    sums[sum_48] = partial[c_3] + sums[sum_48];
+                    const int sum_50 = c_3 * 128 + item_1;
+                    sums[sum_50] = partial[c_3] + sums[sum_50];
                 }
             }
             barrier(CLK_LOCAL_MEM_FENCE);
@@ -312,12 +314,12 @@ void reflect_panel_held(__global float *restrict a_buffer,
                         width_1 -= 1;
                 }
                 if (item_1 < width_1) {
-                    const int sum_50 = item_1 + width_1;
+                    const int sum_52 = item_1 + width_1;
                     #pragma unroll 16
                     for (int c_4 = 1; c_4 < 16; ++c_4) {
-                        const int product_21 = c_4 * 128;
-                        const int sum_51 = product_21 + item_1;
-                        sums[sum_51] = sums[sum_51] + sums[product_21 + sum_50];
+                        const int product_22 = c_4 * 128;
+                        const int sum_53 = product_22 + item_1;
+                        sums[sum_53] = sums[sum_53] + sums[product_22 + sum_52];
                     }
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
@@ -327,47 +329,47 @@ void reflect_panel_held(__global float *restrict a_buffer,
             #pragma unroll 16
             for (int c_5 = 1; c_5 < 16; ++c_5) {
                 if (c_5 < difference_3) {
-                    const float product_23 = sums[c_5 * 128] * factor_2;
-                    const float negated = -product_23;
+                    const float product_24 = sums[c_5 * 128] * factor_2;
+                    const float negated = -product_24;
                     #pragma unroll 4
-                    for (int r_6 = 0; r_6 < 4; ++r_6) {
-                        const int sum_54 = r_6 * 16 + c_5;
-                        own[sum_54] = fma(negated, reflector[r_6], own[sum_54]);
+                    for (int r_7 = 0; r_7 < 4; ++r_7) {
+                        const int sum_56 = r_7 * 16 + c_5;
+                        own[sum_56] = fma(negated, reflector[r_7], own[sum_56]);
                     }
                 }
             }
         }
         #pragma unroll 4
-        for (int r_7 = 0; r_7 < 4; ++r_7) {
-            const int product_25 = r_7 * 16;
-            const float passed = own[product_25];
+        for (int r_8 = 0; r_8 < 4; ++r_8) {
+            const int product_26 = r_8 * 16;
+            const float passed = own[product_26];
             #pragma unroll 16
             for (int c_6 = 1; c_6 < 16; ++c_6) {
-                own[product_25 + (c_6 - 1)] = own[product_25 + c_6];
+                own[product_26 + (c_6 - 1)] = own[product_26 + c_6];
             }
-            own[product_25 + 15] = passed;
+            own[product_26 + 15] = passed;
         }
     }
     #pragma unroll 4
-    for (int r_8 = 0; r_8 < 4; ++r_8) {
-        const int row_3 = r_8 * 256 + item_1;
-        const bool is_less_16 = row_3 < a_shape1;
+    for (int r_9 = 0; r_9 < 4; ++r_9) {
+        const int row_2 = r_9 * 256 + item_1;
+        const bool is_less_16 = row_2 < a_shape1;
         #pragma unroll 16
         for (int c_7 = 0; c_7 < 16; ++c_7) {
             if (is_less_16 && c_7 < a_shape2) {
-                f32_0 = 0.0f;
-                if (row_3 <= c_7) {
-                    f32_0 = own[r_8 * 16 + c_7];
+                f32_1 = 0.0f;
+                if (row_2 <= c_7) {
+                    f32_1 = own[r_9 * 16 + c_7];
                 } else {
-                    f32_0 = own[r_8 * 16 + c_7] * 0.0f;
+                    f32_1 = own[r_9 * 16 + c_7] * 0.0f;
                 }
-                a[batch * a_stride0 + row_3 * a_stride1 + c_7] = f32_0;
+                a[batch * a_stride0 + row_2 * a_stride1 + c_7] = f32_1;
                 if (c_7 < v_shape2) {
-                    f32_0 = (float)(row_3 == c_7 ? 1 : 0);
-                    if (row_3 > c_7) {
-                        f32_0 = own[r_8 * 16 + c_7];
+                    f32_1 = (float)(row_2 == c_7 ? 1 : 0);
+                    if (row_2 > c_7) {
+                        f32_1 = own[r_9 * 16 + c_7];
                     }
-                    v[batch * v_stride0 + row_3 * v_stride1 + c_7] = f32_0;
+                    v[batch * v_stride0 + row_2 * v_stride1 + c_7] = f32_1;
                 }
             }
         }

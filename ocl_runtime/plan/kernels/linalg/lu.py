@@ -20,7 +20,7 @@ from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import joined_by, wait
-from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product
+from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product, vector_part
 from ocl_runtime.plan.kernels.linalg.scalars import quotient
 from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -284,13 +284,6 @@ def _everywhere(
         launches.kernel(function, groups, items, arrays, sizes=sizes, span=span)
 
 
-def _turns(pivots: Buffer, first: int, last: int) -> Buffer:
-    """Some of the pivots of each matrix."""
-    layout = pivots.layout
-    shape, offset = (layout.shape[0], last - first), layout.offset + first
-    return buffer(pivots.storage, pivots.dtype, Layout(shape, layout.strides, offset))
-
-
 def _move_rows(launches: Launches, pivots: Buffer, a: Buffer, first: int) -> None:
     """Has rows of some columns change places, from a number on, as pivots say."""
     batch, count = pivots.shape
@@ -315,17 +308,17 @@ def factor(launches: Launches, a: Buffer, pivots: Buffer, first: int, last: int)
     """Factors some columns of matrices in their memory, from the rows of the same numbers on; `pivots` (batch, columns)
     in int32."""
     m, n = a.shape[1], last - first
-    panel = _panel(launches, part(a, (first, m), (first, last)), _turns(pivots, first, last), first)
+    panel = _panel(launches, part(a, (first, m), (first, last)), vector_part(pivots, first, last), first)
     if panel is None:
         return
     half = first + -(-n // (2 * panel)) * panel
     left, right, below = (first, half), (half, last), (half, m)
     factor(launches, a, pivots, first, half)
-    _move_rows(launches, _turns(pivots, first, half), part(a, (0, m), right), first)
+    _move_rows(launches, vector_part(pivots, first, half), part(a, (0, m), right), first)
     solve_triangular(launches, part(a, left, left), part(a, left, right), lower=True, unit=True)
     subtract_product(launches, part(a, below, right), part(a, below, left), part(a, left, right))
     factor(launches, a, pivots, half, last)
-    _move_rows(launches, _turns(pivots, half, last), part(a, (0, m), left), half)
+    _move_rows(launches, vector_part(pivots, half, last), part(a, (0, m), left), half)
 
 
 def _panel(launches: Launches, a: Buffer, pivots: Buffer, first: int) -> int | None:

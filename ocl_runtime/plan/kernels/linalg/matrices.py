@@ -33,6 +33,13 @@ def part(array: Buffer, rows: tuple[int, int], columns: tuple[int, int]) -> Buff
     return buffer(array.storage, array.dtype, Layout(shape, (batch, row, column), offset))
 
 
+def vector_part(vectors: Buffer, first: int, last: int) -> Buffer:
+    """Elements of the vectors of a batch, from one number to another."""
+    layout = vectors.layout
+    shape, offset = (layout.shape[0], last - first), layout.offset + first
+    return buffer(vectors.storage, vectors.dtype, Layout(shape, layout.strides, offset))
+
+
 def transposed(array: Buffer) -> Buffer:
     """Rows as columns."""
     return buffer(array.storage, array.dtype, array.layout.permute((0, 2, 1)))

@@ -28,6 +28,7 @@ from ocl_runtime.plan.kernels.linalg.matrices import (
     store_identity,
     subtract_product,
     transposed,
+    vector_part,
 )
 from ocl_runtime.plan.kernels.linalg.scalars import divided, quotient, squared_magnitude
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -142,27 +143,10 @@ def reflect_panel_held(
     wait()
     for j in range(panel):
         if j < min(m, n):
-            squares = abs(own[0, 0]) * 0
             for r in hint(range(each), unroll=each):
-                row = r * items + item
-                if row == j:
+                if r * items + item == j:
                     heads[j] = own[r, 0]
-                if row > j:
-                    squares = fma(conj(own[r, 0]), own[r, 0], squares).real
-            squares = sum_of(squares)
-            below = sqrt(squares)
-            if not least < squares < greatest:
-                largest = abs(own[0, 0]) * 0
-                for r in hint(range(each), unroll=each):
-                    if r * items + item > j:
-                        largest = max(largest, abs(own[r, 0]))
-                largest = max_of(largest)
-                scaled = largest * 0
-                for r in hint(range(each), unroll=each):
-                    if r * items + item > j:
-                        ratio = divided(own[r, 0], largest) if largest > 0 else own[r, 0]
-                        scaled = fma(conj(ratio), ratio, scaled).real
-                below = largest * sqrt(sum_of(scaled))
+            below = length_below(own, j, least, greatest, each)
             diagonal, factor, head = reflector_of(heads[j], below)
             if item == 0:
                 factors[batch, j] = factor
@@ -196,6 +180,32 @@ def reflect_panel_held(
                 a[batch, row, c] = own[r, c] if row <= c else own[r, c] * 0
                 if c < v.shape[2]:
                     v[batch, row, c] = own[r, c] if row > c else 1 if row == c else 0
+
+
+def length_below(own: Any, j: Any, least: Any, greatest: Any, each: int) -> Any:
+    """The length of what a column, the first one in registers, has below row `j`: by squares of what is divided by the
+    largest magnitude, where squares are not exact enough."""
+    item = local_id(0)
+    items = local_size(0)
+    squares = abs(own[0, 0]) * 0
+    for r in hint(range(each), unroll=each):
+        if r * items + item > j:
+            squares = fma(conj(own[r, 0]), own[r, 0], squares).real
+    squares = sum_of(squares)
+    length = sqrt(squares)
+    if not least < squares < greatest:
+        largest = abs(own[0, 0]) * 0
+        for r in hint(range(each), unroll=each):
+            if r * items + item > j:
+                largest = max(largest, abs(own[r, 0]))
+        largest = max_of(largest)
+        scaled = largest * 0
+        for r in hint(range(each), unroll=each):
+            if r * items + item > j:
+                ratio = divided(own[r, 0], largest) if largest > 0 else own[r, 0]
+                scaled = fma(conj(ratio), ratio, scaled).real
+        length = largest * sqrt(sum_of(scaled))
+    return length
 
 
 def sum_columns(partial: Any, sums: Any, item: Any, half: int, panel: int) -> None:
@@ -261,12 +271,6 @@ def _joined(launches: Launches, v: Buffer, factors: Buffer) -> _Reflectors:
     return _Reflectors(v, v_adjoint, t)
 
 
-def _some(factors: Buffer, first: int, last: int) -> Buffer:
-    layout = factors.layout
-    shape, offset = (layout.shape[0], last - first), layout.offset + first
-    return buffer(factors.storage, factors.dtype, Layout(shape, layout.strides, offset))
-
-
 def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
     """Makes matrices with no more columns than rows upper triangular."""
     batch, m, n = a.shape
@@ -293,10 +297,10 @@ def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
         return
     half = -(-n // (2 * panel)) * panel
     left, right, below = (0, half), (half, n), (half, m)
-    _reflect(launches, part(a, (0, m), left), part(v, (0, m), left), _some(factors, 0, half))
-    reflectors = _joined(launches, part(v, (0, m), left), _some(factors, 0, half))
+    _reflect(launches, part(a, (0, m), left), part(v, (0, m), left), vector_part(factors, 0, half))
+    reflectors = _joined(launches, part(v, (0, m), left), vector_part(factors, 0, half))
     reflectors.apply(launches, part(a, (0, m), right), backwards=True)
-    _reflect(launches, part(a, below, right), part(v, below, right), _some(factors, half, n))
+    _reflect(launches, part(a, below, right), part(v, below, right), vector_part(factors, half, n))
 
 
 def qr_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
@@ -313,8 +317,8 @@ def qr_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     for first in range(0, least, _BLOCK):
         last = min(first + _BLOCK, least)
         rows, columns = (first, m), (first, last)
-        _reflect(launches, part(a, rows, columns), part(v, rows, columns), _some(factors, first, last))
-        reflectors = _joined(launches, part(v, rows, columns), _some(factors, first, last))
+        _reflect(launches, part(a, rows, columns), part(v, rows, columns), vector_part(factors, first, last))
+        reflectors = _joined(launches, part(v, rows, columns), vector_part(factors, first, last))
         reflectors.apply(launches, part(a, rows, (last, n)), backwards=True)
         blocks.append((first, reflectors))
     k = m if call.algorithm.complete else least

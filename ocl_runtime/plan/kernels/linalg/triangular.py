@@ -31,33 +31,18 @@ _BLOCK = 32
 """Rows that are solved by substitution."""
 
 
-def substitute_forwards(a: Any, b: Any, unit: bool) -> None:
-    """Solves a lower triangular system, a column of the right side each."""
+def substitute(a: Any, b: Any, lower: bool, unit: bool) -> None:
+    """Solves a triangular system, a column of the right side each."""
     n = a.shape[1]
     columns = b.shape[2]
     item = global_id(0)
     if item < b.shape[0] * columns:
         batch = item // columns
         column = item % columns
-        for i in range(n):
+        for turn in range(n):
+            i = turn if lower else n - 1 - turn
             value = b[batch, i, column]
-            for j in range(i):
-                value = value - a[batch, i, j] * b[batch, j, column]
-            b[batch, i, column] = value if unit else quotient(value, a[batch, i, i])
-
-
-def substitute_backwards(a: Any, b: Any, unit: bool) -> None:
-    """Solves an upper triangular system, a column of the right side each."""
-    n = a.shape[1]
-    columns = b.shape[2]
-    item = global_id(0)
-    if item < b.shape[0] * columns:
-        batch = item // columns
-        column = item % columns
-        for back in range(n):
-            i = n - 1 - back
-            value = b[batch, i, column]
-            for j in range(i + 1, n):
+            for j in range(0 if lower else i + 1, i if lower else n):
                 value = value - a[batch, i, j] * b[batch, j, column]
             b[batch, i, column] = value if unit else quotient(value, a[batch, i, i])
 
@@ -117,8 +102,7 @@ def _substitute(launches: Launches, a: Buffer, b: Buffer, *, lower: bool, unit: 
     batch, n, columns = b.shape
     arrays, items = {"a": a, "b": b}, min(64, launches.target.group_size)
     if launches.target.kind == "cpu":
-        substitute = substitute_forwards if lower else substitute_backwards
-        launches.kernel(substitute, -(-batch * columns // items), items, arrays, unit=unit)
+        launches.kernel(substitute, -(-batch * columns // items), items, arrays, lower=lower, unit=unit)
         return
     items = power_of_two(columns, items)
     groups, block = batch * -(-columns // items), max(8, power_of_two(n, _BLOCK))
