@@ -15,7 +15,9 @@ draw goes through them:
     parameters.py     what a distribution is given, checked, and its shape
     distributions.py  distributions as functions of uniform and normal numbers
     gammas.py         gamma numbers, and distributions that are made of them
-    counts.py         Poisson, binomial and multinomial numbers
+    counts.py         Poisson, binomial, multinomial, geometric and logarithmic numbers
+    mixtures.py       distributions of several of these: Wald's, and those that are not central
+    multivariate.py   normal vectors with covariances
     orders.py         random orders, and choices without replacement
     whole_numbers.py  integers without bias, and choices
     generator.py      what users draw with

@@ -1,10 +1,11 @@
-"""Counts: Poisson, binomial, negative binomial and multinomial numbers.
+"""Counts: Poisson, binomial, negative binomial, multinomial, geometric and logarithmic numbers.
 
 Where a mean is below 10, a count is how many sums of probabilities a uniform number is above. Else it is the first of
 twenty candidates that is not rejected: at most one in three is, and all twenty of an element with a probability of less
 than 2**-31; then the count is the mean, rounded down. A candidate has two words of the block with the element's number,
 and the next candidate those of the next draw: so a loop ends when it has found one, and nobody else is concerned.
-Everything is rounded correctly, so counts are the same on every device that has float64, without which there are none.
+Of these, everything is rounded correctly, so counts are the same on every device that has float64, without which there
+are none. Geometric and logarithmic ones take a logarithm of the device's.
 """
 
 from __future__ import annotations
@@ -17,15 +18,32 @@ import numpy as np
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.types import F64, U64
-from ocl_runtime.arrays import Array, asarray, astype, broadcast_to, minimum, stack, where
+from ocl_runtime.arrays import (
+    Array,
+    asarray,
+    astype,
+    broadcast_to,
+    ceil,
+    exp,
+    floor,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    stack,
+    where,
+)
 from ocl_runtime.arrays.meaning.dtypes import int64
+from ocl_runtime.random.distributions import exponential
 from ocl_runtime.random.gammas import Drawing, gamma
 from ocl_runtime.random.parameters import Parameter
-from ocl_runtime.random.words import counters
+from ocl_runtime.random.words import counters, positive
 
 _CANDIDATES = 20
 _LARGE = 10.0
 """The mean from which on there are candidates."""
+_MOST = 2.0**63 - 2.0**10
+"""The greatest float64 that int64 holds."""
 
 
 def poisson(drawing: Drawing, mean: Parameter) -> Array:
@@ -51,6 +69,23 @@ def _binomial(drawing: Drawing, n: Parameter, p: Parameter, most: float = math.i
 def negative_binomial(drawing: Drawing, n: Parameter, p: Parameter) -> Array:
     """Poisson numbers of gamma numbers as means."""
     return poisson(drawing, gamma(drawing, n) * ((1 - p) / p))
+
+
+def geometric(drawing: Drawing, p: Parameter) -> Array:
+    """An exponential number in units of the failures' logarithm, rounded up."""
+    rate = -log1p(-p) if isinstance(p, Array) else -math.log1p(-p) if p < 1 else math.inf
+    return _as_counts(minimum(maximum(ceil(exponential(drawing.words(), drawing.dtype) / rate), 1.0), _MOST))
+
+
+def logseries(drawing: Drawing, p: Parameter) -> Array:
+    """A geometric number whose probability is drawn. A. W. Kemp, Efficient generation of logarithmically distributed
+    pseudo-random variables, Applied Statistics 30 (1981), algorithm LK."""
+    logarithm = log1p(-p) if isinstance(p, Array) else math.log1p(-p)
+    v, u = (positive(drawing.words(), drawing.dtype) for _ in range(2))
+    fails = exp(logarithm * u)
+    q = 1 - fails
+    many = minimum(floor(1 + log(v) / log1p(-fails)), _MOST)
+    return _as_counts(where((v >= p) | (v >= q), 1.0, where(v <= q * q, many, 2.0)))
 
 
 def multinomial(drawing: Drawing, n: Parameter, p: Any) -> Array:

@@ -6,8 +6,10 @@ two tails are complements of each other, so that both tails have all the bits th
 
 from __future__ import annotations
 
+import math
+
 from ocl_ir.types import DType
-from ocl_runtime.arrays import Array, exp, expm1, log, log1p, pow, sqrt, where
+from ocl_runtime.arrays import Array, exp, expm1, log, log1p, pow, sqrt, tan, where
 from ocl_runtime.random.parameters import Parameter
 from ocl_runtime.random.words import normal, positive, uniform
 
@@ -51,6 +53,19 @@ def weibull(word: Array, dtype: DType, a: Parameter) -> Array:
 def pareto(word: Array, dtype: DType, a: Parameter) -> Array:
     """The distribution of Pareto II, or Lomax, as NumPy's."""
     return expm1(exponential(word, dtype) / a)
+
+
+def power(word: Array, dtype: DType, a: Parameter) -> Array:
+    """A root of a uniform number."""
+    return pow(positive(word, dtype), 1.0 / a)
+
+
+def standard_cauchy(word: Array, dtype: DType) -> Array:
+    """The first bit is the side; the others are a part of a quarter turn, whose tangent is the number; near the end,
+    by what is left of the turn."""
+    part, left = positive(word + word, dtype), positive(~(word + word), dtype)
+    distance = where(part < 0.5, tan(part * (math.pi / 2)), 1 / tan(left * (math.pi / 2)))
+    return where(word < 1 << dtype.bits - 1, distance, -distance)
 
 
 def lognormal(word: Array, dtype: DType, mean: Parameter, sigma: Parameter) -> Array:

@@ -13,7 +13,8 @@ from ocl_runtime.arrays import Array, float64, int64
 from ocl_runtime.arrays.axes import length_of, shape_of
 from ocl_runtime.arrays.current_runtime import current_executor
 from ocl_runtime.errors import ShapeError
-from ocl_runtime.random import counts, distributions, gammas
+from ocl_runtime.random import counts, distributions, gammas, mixtures
+from ocl_runtime.random.multivariate import Check, Method, multivariate_normal
 from ocl_runtime.random.orders import permutation, permuted, shuffle
 from ocl_runtime.random.parameters import Parameter, Size, checked, line_of_probabilities, prepared
 from ocl_runtime.random.philox import Philox
@@ -147,11 +148,23 @@ class Generator:
         """The distribution of Pareto II of a shape, which is above 0; add 1 for that of Pareto."""
         return self._draw("pareto", size, dtype, distributions.pareto, a=a)
 
+    def power(self, a: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Numbers up to 1 whose density is a power, `a - 1`, of them; `a` is above 0."""
+        return self._draw("power", size, dtype, distributions.power, a=a)
+
+    def standard_cauchy(self, size: Size = None, *, dtype: Any = None) -> Array:
+        """Cauchy's distribution of median 0 and scale 1: tangents of angles that are all as likely."""
+        return self._draw("standard_cauchy", size, dtype, distributions.standard_cauchy)
+
     def triangular(
         self, left: Parameter, mode: Parameter, right: Parameter, size: Size = None, *, dtype: Any = None
     ) -> Array:
         """Numbers between `left` and `right`, which are the likelier the nearer they are to `mode`."""
         return self._draw("triangular", size, dtype, distributions.triangular, left=left, mode=mode, right=right)
+
+    def wald(self, mean: Parameter, scale: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Wald's, or the inverse Gaussian, distribution; mean and scale are above 0."""
+        return self._rejected("wald", size, dtype, mixtures.wald, mean=mean, scale=scale)
 
     def standard_gamma(self, shape: Parameter, size: Size = None, dtype: Any = None) -> Array:
         """Gamma numbers of a shape, which is not below 0, and scale 1.
@@ -180,6 +193,17 @@ class Generator:
     def f(self, dfnum: Parameter, dfden: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
         """Numbers of Fisher's distribution, with degrees of freedom above and below, which are above 0."""
         return self._rejected("f", size, dtype, gammas.f, dfnum=dfnum, dfden=dfden)
+
+    def noncentral_chisquare(self, df: Parameter, nonc: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
+        """Sums of squares of normal numbers whose means have squares of the sum `nonc`, not below 0; the degrees of
+        freedom are above 0. Up to 1 degree, and of an array of them, raises `DTypeError` without float64."""
+        return self._rejected("noncentral_chisquare", size, dtype, mixtures.noncentral_chisquare, df=df, nonc=nonc)
+
+    def noncentral_f(
+        self, dfnum: Parameter, dfden: Parameter, nonc: Parameter, size: Size = None, *, dtype: Any = None
+    ) -> Array:
+        """Numbers of Fisher's distribution over a numerator of `noncentral_chisquare`."""
+        return self._rejected("noncentral_f", size, dtype, mixtures.noncentral_f, dfnum=dfnum, dfden=dfden, nonc=nonc)
 
     def standard_t(self, df: Parameter, size: Size = None, *, dtype: Any = None) -> Array:
         """Numbers of Student's distribution with degrees of freedom, which are above 0."""
@@ -218,6 +242,36 @@ class Generator:
         """How many trials fail before `n` succeed, which is above 0, with a probability, which is, too; in int64. Any
         real `n` will do: Poisson numbers of gamma numbers as means."""
         return self._counted("negative_binomial", size, counts.negative_binomial, n=n, p=p)
+
+    def geometric(self, p: Parameter, size: Size = None) -> Array:
+        """How many trials it takes to the first success, of a probability above 0 up to 1, in int64."""
+        return self._counted("geometric", size, counts.geometric, p=p)
+
+    def logseries(self, p: Parameter, size: Size = None) -> Array:
+        """Logarithmic numbers, from 1 on, of a parameter from 0 below 1, in int64."""
+        return self._counted("logseries", size, counts.logseries, p=p)
+
+    def multivariate_normal(
+        self,
+        mean: Any,
+        cov: Any,
+        size: Size = None,
+        check_valid: Check = "warn",
+        tol: float = 1e-8,
+        *,
+        method: Method = "svd",
+        dtype: Any = None,
+    ) -> Array:
+        """Normal vectors with means and covariances, along the last axis.
+
+            rng.multivariate_normal([0.0, 1.0], [[2.0, 0.5], [0.5, 1.0]], 100)    # shape (100, 2)
+
+        Covariances of the host are looked at: `check_valid` says what is done of those that are not symmetric positive
+        semidefinite within `tol`: "raise" a `DistributionError`, "warn" (a RuntimeWarning) or "ignore". Those of the
+        device are factored there.
+        """
+        executor = current_executor()
+        return multivariate_normal(self._stream, executor, mean, cov, size, check_valid, tol, method, dtype)
 
     def multinomial(self, n: Parameter, pvals: Any, size: Size = None) -> Array:
         """How many of `n` trials have each outcome, along the last axis, in int64; `pvals` are their probabilities, a

@@ -35,6 +35,7 @@ _FINITE = _Constraint(np.isfinite, "is infinite", "that is finite")
 _NOT_BELOW_0 = _Constraint(lambda x: x >= 0, "is below 0", ">= 0")
 _ABOVE_0 = _Constraint(lambda x: x > 0, "is not above 0", "> 0")
 _NOT_ABOVE_1 = _Constraint(lambda x: x <= 1, "is above 1", "<= 1")
+_BELOW_1 = _Constraint(lambda x: x < 1, "is not below 1", "< 1")
 _WHOLE = _Constraint(lambda x: np.floor(x) == x, "is no whole number", "without a fraction")
 # Counts are made of float64.
 _EXACT = _Constraint(lambda x: x <= 1 << 53, "is above 2**53", "<= 2**53")
@@ -54,6 +55,10 @@ _CONSTRAINTS: dict[str, dict[str, tuple[_Constraint, ...]]] = {
     "rayleigh": {"scale": (_NOT_BELOW_0,)},
     "weibull": {"a": (_ABOVE_0,)},
     "pareto": {"a": (_ABOVE_0,)},
+    "power": {"a": (_ABOVE_0,)},
+    "wald": {"mean": (_ABOVE_0,), "scale": (_ABOVE_0,)},
+    "noncentral_chisquare": {"df": (_ABOVE_0,), "nonc": (_NOT_BELOW_0, _COUNTED)},
+    "noncentral_f": {"dfnum": (_ABOVE_0,), "dfden": (_ABOVE_0,), "nonc": (_NOT_BELOW_0, _COUNTED)},
     "standard_gamma": {"shape": (_NOT_BELOW_0,)},
     "gamma": {"shape": (_NOT_BELOW_0,), "scale": (_NOT_BELOW_0,)},
     "chisquare": {"df": (_ABOVE_0,)},
@@ -65,6 +70,8 @@ _CONSTRAINTS: dict[str, dict[str, tuple[_Constraint, ...]]] = {
     "binomial": {"n": _TRIALS, "p": (_NOT_BELOW_0, _NOT_ABOVE_1)},
     "negative_binomial": {"n": (_ABOVE_0,), "p": (_ABOVE_0, _NOT_ABOVE_1)},
     "multinomial": {"n": _TRIALS},
+    "geometric": {"p": (_ABOVE_0, _NOT_ABOVE_1)},
+    "logseries": {"p": (_NOT_BELOW_0, _BELOW_1)},
 }
 
 

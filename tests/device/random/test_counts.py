@@ -46,6 +46,10 @@ CASES: dict[str, tuple[Callable[[Generator], ocl.Array], Any]] = {
     "binomial, large": (lambda rng: rng.binomial(90, 0.7, SIZE), stats.binom(90, 0.7)),
     "binomial of arrays": (lambda rng: rng.binomial(every(40, "i4"), every(0.9)), stats.binom(40, 0.9)),
     "negative_binomial": (lambda rng: rng.negative_binomial(3.5, 0.3, SIZE), stats.nbinom(3.5, 0.3)),
+    "geometric": (lambda rng: rng.geometric(0.3, SIZE), stats.geom(0.3)),
+    "geometric, rare": (lambda rng: rng.geometric(every(0.01)), stats.geom(0.01)),
+    "logseries": (lambda rng: rng.logseries(0.7, SIZE), stats.logser(0.7)),
+    "logseries of an array": (lambda rng: rng.logseries(every(0.95)), stats.logser(0.95)),
     "multinomial": (lambda rng: rng.multinomial(30, [0.2, 0.5, 0.3], SIZE)[:, 1], stats.binom(30, 0.5)),
     "multinomial, last": (lambda rng: rng.multinomial(30, [0.2, 0.5, 0.3], SIZE)[:, 2], stats.binom(30, 0.3)),
 }
@@ -63,6 +67,15 @@ def test_the_distribution(name: str) -> None:
     cells = np.append(counts[many], SIZE - counts[many].sum())
     expected = np.append(wanted[many], SIZE - wanted[many].sum())
     assert stats.chisquare(cells, expected * (SIZE / expected.sum())).pvalue > 0.001
+
+
+def test_the_ends_of_geometric_and_logarithmic_numbers() -> None:
+    rng = default_rng(28)
+    assert (rng.geometric(1.0, 100).numpy() == 1).all()
+    assert (rng.geometric(ocl.asarray([1.0] * 100)).numpy() == 1).all()
+    assert (rng.geometric(1e-300, 100).numpy() == 2**63 - 1024).all()
+    assert (rng.logseries(0.0, 100).numpy() == 1).all()
+    assert (rng.logseries(1 - 1e-16, 1000).numpy() >= 1).all()
 
 
 def test_outcomes_are_all_trials() -> None:

@@ -58,14 +58,17 @@ CASES: dict[str, tuple[Callable[[Generator, str], ocl.Array], Function]] = {
     "rayleigh": (lambda rng, real: rng.rayleigh(2, SIZE, dtype=real), lambda x: -np.expm1(-(x**2) / 8)),
     "weibull": (lambda rng, real: rng.weibull(1.5, SIZE, dtype=real), lambda x: -np.expm1(-(x**1.5))),
     "pareto": (lambda rng, real: rng.pareto(3, SIZE, dtype=real), lambda x: 1 - (1 + x) ** -3),
+    "power": (lambda rng, real: rng.power(2.5, SIZE, dtype=real), lambda x: x**2.5),
+    "standard_cauchy": (lambda rng, real: rng.standard_cauchy(SIZE, dtype=real), lambda x: 0.5 + np.arctan(x) / np.pi),
     "triangular": (lambda rng, real: rng.triangular(-1, 0, 3, SIZE, dtype=real), triangular),
 }
 
 
 def test_all_distributions_are_here() -> None:
     others = {  # tested in test_gammas.py, test_counts.py, test_orders.py, and below
-        "binomial", "multinomial", "negative_binomial", "poisson",
-        "beta", "chisquare", "dirichlet", "f", "gamma", "standard_gamma", "standard_t",
+        "binomial", "geometric", "logseries", "multinomial", "negative_binomial", "poisson",
+        "beta", "chisquare", "dirichlet", "f", "gamma", "multivariate_normal", "noncentral_chisquare", "noncentral_f",
+        "standard_gamma", "standard_t", "wald",
         "bit_generator", "bytes", "choice", "integers", "jumped", "permutation", "permuted", "shuffle", "spawn"
     }  # fmt: skip
     assert {name for name in vars(Generator) if not name.startswith("_")} == {*CASES, *others}

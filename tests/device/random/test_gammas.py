@@ -46,12 +46,26 @@ CASES: dict[str, tuple[Callable[[Generator, str], ocl.Array], Any]] = {
     "beta": (lambda rng, real: rng.beta(2, 5, SIZE, dtype=real), stats.beta(2, 5)),
     "beta, small": (lambda rng, real: rng.beta(0.5, 0.2, SIZE, dtype=real), stats.beta(0.5, 0.2)),
     "f": (lambda rng, real: rng.f(4, 7, SIZE, dtype=real), stats.f(4, 7)),
+    "wald": (lambda rng, real: rng.wald(2.0, 3.0, SIZE, dtype=real), stats.invgauss(2 / 3, scale=3)),
+    "wald, flat": (lambda rng, real: rng.wald(50.0, 0.5, SIZE, dtype=real), stats.invgauss(100, scale=0.5)),
+    "noncentral_chisquare": (lambda rng, real: rng.noncentral_chisquare(3, 4.5, SIZE, dtype=real), stats.ncx2(3, 4.5)),
+    "noncentral_chisquare, few degrees": (
+        lambda rng, real: rng.noncentral_chisquare(0.8, 30, SIZE, dtype=real), stats.ncx2(0.8, 30)
+    ),
+    "noncentral_chisquare of an array": (
+        lambda rng, real: rng.noncentral_chisquare(ocl.asarray(np.full(SIZE, 5, real)), 2.0), stats.ncx2(5, 2)
+    ),
+    "noncentral_f": (lambda rng, real: rng.noncentral_f(4, 7, 3.0, SIZE, dtype=real), stats.ncf(4, 7, 3)),
     "standard_t": (lambda rng, real: rng.standard_t(3, SIZE, dtype=real), stats.t(3)),
     "dirichlet": (lambda rng, real: rng.dirichlet([1.0, 0.5, 3.0], SIZE, dtype=real)[:, 2], stats.beta(3, 1.5)),
 }  # fmt: skip
 
 
-ONLY_FLOAT64 = {"beta, small"}  # as float32, one in 35 is 1
+ONLY_FLOAT64 = {
+    "beta, small",  # as float32, one in 35 is 1
+    "noncentral_chisquare, few degrees",  # Poisson numbers are made of float64
+    "noncentral_chisquare of an array",
+}
 
 
 @pytest.mark.sample(10)

@@ -75,10 +75,29 @@ def test_lengths_of_bytes_that_are_none(length: Any) -> None:
         (lambda rng: rng.beta(1, 0), "b = 0, which is not above 0"),
         (lambda rng: rng.dirichlet([1.0, -1.0]), "dirichlet with alpha = [1.0, -1.0]"),
         (lambda rng: rng.triangular(0, [0.5, 2.0], 1), "triangular from"),
+        (lambda rng: rng.power(0), "power with a = 0, which is not above 0"),
+        (lambda rng: rng.wald(1, [1.0, 0.0]), "which is not above 0"),
+        (lambda rng: rng.wald(-1, 1), "wald with mean = -1"),
+        (lambda rng: rng.noncentral_chisquare(0, 1), "df = 0, which is not above 0"),
+        (lambda rng: rng.noncentral_chisquare(2, -1), "nonc = -1, which is below 0"),
+        (lambda rng: rng.noncentral_f(1, 0, 1), "dfden = 0"),
+        (lambda rng: rng.geometric(0), "geometric with p = 0, which is not above 0"),
+        (lambda rng: rng.geometric(1.5), "which is above 1"),
+        (lambda rng: rng.logseries(1.0), "logseries with p = 1.0, which is not below 1"),
+        (lambda rng: rng.logseries(-0.5), "which is below 0"),
     ],
 )
 def test_what_is_out_of_range(draw: Draw, word: str) -> None:
     refused(draw, word)
+
+
+def test_few_degrees_that_are_not_central_take_float64(fp64: bool) -> None:
+    rng = default_rng(1)
+    assert rng.noncentral_chisquare(2, 1.0, 3).dtype == np.float32
+    if fp64:
+        assert (rng.noncentral_chisquare(0.5, [1.0, 2.0], 2).numpy() >= 0).all()
+    else:
+        refused(lambda rng: rng.noncentral_chisquare(0.5, 1.0), "no float64", kind=DTypeError)
 
 
 def test_ranges_of_float64(fp64: bool) -> None:
