@@ -4,7 +4,7 @@
 # make lowest   all tests with the lowest versions of all dependencies
 # make newest   all tests with the newest Python that is here
 # make smoke    other libraries from PyPI over our arrays: matplotlib, pandas, xarray, SciPy, scikit-learn, …
-# make nightly  all cases of each test, 100 times as many random programs, interrupts at every place and by 2,000 signals, and the
+# make nightly  all cases of each test, 25 times as many random programs, interrupts at every place and by 2,000 signals, and the
 #               three before
 # make offline  generated sources through clang for an AMD GPU and to SPIR-V (needs clang and llvm-spirv)
 # make bench    the figures in docs/PERFORMANCE.md, each beside its target; fails where one is missed

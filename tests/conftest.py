@@ -31,7 +31,7 @@ from tests.support.depth import NIGHTLY
 settings.register_profile(
     "test", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
-settings.register_profile("nightly", deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("nightly", deadline=None, max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 
