@@ -269,8 +269,8 @@ _ROWS = [
         functions.join_halves,
     ),
     _row("mul_high", "UU->U", call("mul_hi", 2), functions.mul_high, commutative=True),
-    # random numbers: a word of a stream, the bits of the normal number that a word stands for, those of a
-    # candidate for a gamma number, and of float64 those of Poisson and binomial numbers
+    # random numbers: a word of a stream, the bits of the normal number that a word stands for, those of a gamma
+    # number, and of float64 those of Poisson and binomial numbers
     _row(
         "philox",
         "UUUUUU->U",
@@ -289,8 +289,8 @@ _ROWS = [
     ),
     _row(
         "gamma_bits",
-        "UUUU->U",
-        {"any": "gamma_bits_{T}({0}, {1}, {2}, {3})"},
+        "UUUUUUUU->U",
+        {"any": "gamma_bits_{T}({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7})"},
         random_functions.gamma_bits,
         helper="gamma_bits",
         only=frozenset({"u32", "u64"}),

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ocl_ir.random_functions import log_of, parts, philox
+from ocl_ir.random_functions import candidate_words, log_of, parts
 
 _STEPS = 48
 """Counts that are compared; with a mean of 10 a greater one comes less than once in 2**53 times."""
 _TERMS = 14
-_CANDIDATES = 20
+COUNT_CANDIDATES = 20
 _ERRORS = 0.08106146679532726, 0.04134069595540929, 0.02767792568499834, 0.02079067210376509, 0.01664469118982119
 """Stirling's error of log(k!) for k from 1 to 5."""
 
@@ -89,8 +89,8 @@ def poisson_small(word: Any, mean: Any) -> Any:
 
 
 def poisson_large(number: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, mean: Any) -> Any:
-    """The bits of Poisson numbers of a mean of 10 or more. Words are those of `philox` at the number, two for each
-    candidate; of the next candidate they are of the next draw, which c2 and c3 count."""
+    """The bits of Poisson numbers of a mean of 10 or more. What words they have,
+    `candidate_words` says."""
     expected = _float(mean)
     return _first((number, c1, c2, c3, k0, k1), lambda first, second: poisson_candidate(first, second, mean), expected)
 
@@ -102,16 +102,11 @@ def binomial_large(number: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, n: 
     return _first((number, c1, c2, c3, k0, k1), lambda first, second: binomial_candidate(first, second, n, p), expected)
 
 
-def _first(words: tuple[Any, ...], candidate: Callable[[Any, Any], Any], expected: Any) -> Any:
+def _first(words: tuple[Any, Any, Any, Any, Any, Any], candidate: Callable[[Any, Any], Any], expected: Any) -> Any:
     """The bits of the first candidate that is not rejected; if all are, what is expected, rounded down."""
-    number, c1, c2, c3, k0, k1 = words
-    low, place = np.uint64(0xFFFFFFFF), number << np.uint64(1)
     found = np.full(np.shape(expected), -1.0)
-    for turn in range(_CANDIDATES):
-        draw = (c2 & low) + np.uint64(turn)
-        counter = c1, draw & low, (c3 + (draw >> np.uint64(32))) & low, k0, k1
-        drawn = (philox(place, *counter), philox(place | np.uint64(1), *counter))
-        found = np.where(found >= 0.0, found, _float(candidate(*drawn)))
+    for turn in range(COUNT_CANDIDATES):
+        found = np.where(found >= 0.0, found, _float(candidate(*candidate_words(*words, turn))))
         if (found >= 0.0).all():
             break
     return np.where(found >= 0.0, found, np.where(expected > 0.0, np.floor(expected), 0.0)).view(np.uint64)

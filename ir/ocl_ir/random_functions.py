@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+GAMMA_CANDIDATES = 8
 _ROUNDS = 10
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 _WEYL = 0x9E3779B9, 0xBB67AE85
@@ -166,7 +167,33 @@ def log_of(k: Any, f: Any) -> Any:
     )
 
 
-def gamma_bits(normal: Any, word: Any, c: Any, d: Any) -> Any:
+def candidate_words(number: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, turn: int) -> tuple[Any, Any]:
+    """The two words of a candidate for the random number of an index: those of its half of a block, or in 64 bits of
+    its block, and for each further turn those of the next draw, which c2 and c3 count."""
+    if number.dtype == np.uint32:
+        one = np.uint32(1)
+        low = c2 + np.uint32(turn)
+        words = philox_block((number >> one, c1, low, c3 + (low < c2).astype(np.uint32)), (k0, k1))
+        is_odd = (number & one) != 0
+        return np.where(is_odd, words[2], words[0]), np.where(is_odd, words[3], words[1])
+    draw, place = _low(c2) + np.uint64(turn), number << np.uint64(1)
+    counter = c1, _low(draw), _low(c3 + (draw >> np.uint64(32))), k0, k1
+    return philox(place, *counter), philox(place | np.uint64(1), *counter)
+
+
+def gamma_bits(number: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any, c: Any, d: Any) -> Any:
+    """The bits of standard gamma numbers of the shape d + 1/3: the first candidate that is not rejected of eight, or d
+    if all are. What words they have, `candidate_words` says."""
+    found = np.zeros_like(d)
+    for turn in range(GAMMA_CANDIDATES):
+        first, second = candidate_words(number, c1, c2, c3, k0, k1, turn)
+        found = np.where(found != 0, found, gamma_candidate(normal_bits(first), second, c, d))
+        if (found != 0).all():
+            break
+    return np.where(found != 0, found, d)
+
+
+def gamma_candidate(normal: Any, word: Any, c: Any, d: Any) -> Any:
     """The bits of a candidate for a standard gamma number of the shape d + 1/3, which is at least 1, or 0 where it is
     rejected. `normal`, `c` and `d` are bits of floats as wide as the word; c is 1 / sqrt(9 d).
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
+from ocl_ir.random_counts import COUNT_CANDIDATES
 from ocl_ir.types import F64, U64
 from ocl_runtime.arrays import (
     Array,
@@ -39,7 +40,6 @@ from ocl_runtime.random.gammas import Drawing, gamma
 from ocl_runtime.random.parameters import Parameter
 from ocl_runtime.random.words import counters, positive
 
-_CANDIDATES = 20
 _LARGE = 10.0
 """The mean from which on there are candidates."""
 _MOST = 2.0**63 - 2.0**10
@@ -117,7 +117,7 @@ def _counted(drawing: Drawing, name: str, mean: Parameter, *parameters: Paramete
         return made(f"{name}_small", [drawing.words()._node])
 
     def large() -> Array:
-        return made(f"{name}_large", counters(drawing.stream, drawing.shape, U64, _CANDIDATES))
+        return made(f"{name}_large", counters(drawing.stream, drawing.shape, U64, COUNT_CANDIDATES))
 
     is_large = False if is_small else mean >= _LARGE
     if isinstance(is_large, Array):

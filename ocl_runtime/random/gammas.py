@@ -1,10 +1,10 @@
 """Gamma numbers, and distributions that are made of them.
 
-A gamma number is the first of a few candidates that is not rejected. Each candidate of a draw has words of its own, of
-draws of the stream that come one after the other: so what an element is depends on its place alone, and all candidates
-are computed side by side, without a branch. Of a shape of 1, which is the worst, one candidate in 21 is rejected; an
-element all of whose eight candidates are rejected, of which there is less than one in 2**34, becomes the mode of the
-last candidate, so that probabilities are off by no more than that.
+A gamma number is the first of eight candidates that is not rejected. Each candidate has words of its own, of draws of
+the stream that come one after the other: so what an element is depends on its place alone, and a loop ends when it has
+found one. Of a shape of 1, which is the worst, one candidate in 21 is rejected; an element all of whose candidates are
+rejected, of which there is less than one in 2**34, becomes the shape less 1/3, so that probabilities are off by no more
+than that.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Node
 from ocl_ir.indices import Shape
+from ocl_ir.random_functions import GAMMA_CANDIDATES
 from ocl_ir.types import F32, U32, U64, DType
 from ocl_runtime.arrays import Array, astype, broadcast_to, exp, log, sqrt, where
 from ocl_runtime.arrays import max as greatest
@@ -23,12 +23,10 @@ from ocl_runtime.arrays import sum as total
 from ocl_runtime.random.distributions import nowhere_zero
 from ocl_runtime.random.parameters import Parameter
 from ocl_runtime.random.philox import Philox
-from ocl_runtime.random.words import normal, words_for
+from ocl_runtime.random.words import counters, normal, words_for
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
-
-_CANDIDATES = 8
 
 
 class Drawing(NamedTuple):
@@ -78,23 +76,13 @@ def _parts(drawing: Drawing, a: Parameter) -> _Parts:
         least = real(a + 1 if a < 1 else a) - real(1 / 3)
         d, c = drawing.full(float(least)), drawing.full(float(real(1) / np.sqrt(real(9) * least)))
     unsigned = U32 if dtype is F32 else U64
-    c_bits, d_bits = (graph.bitcast(one._node, unsigned) for one in (c, d))
-    number = Array(d_bits, drawing.executor)
-    candidates = [_candidate(drawing, c_bits, d_bits) for _ in range(_CANDIDATES)]
-    for candidate in reversed(candidates):
-        number = where(candidate != 0, candidate, number)
-    found = Array(graph.bitcast(number._node, dtype), drawing.executor)
+    words = counters(drawing.stream, drawing.shape, unsigned, GAMMA_CANDIDATES)
+    bits = graph.elementwise("gamma_bits", *words, *[graph.bitcast(value._node, unsigned) for value in (c, d)])
+    found = Array(graph.bitcast(bits, dtype), drawing.executor)
     if not isinstance(a, Array) and a >= 1:
         return _Parts(found, 0.0)
     power = -nowhere_zero(drawing.words(), dtype) / a
     return _Parts(found, where(a < 1, power, 0.0) if isinstance(a, Array) else power)
-
-
-def _candidate(drawing: Drawing, c: Node, d: Node) -> Array:
-    """The bits of a number, or 0."""
-    unsigned = U32 if drawing.dtype is F32 else U64
-    number = graph.bitcast(normal(drawing.words(), drawing.dtype)._node, unsigned)
-    return Array(graph.elementwise("gamma_bits", number, drawing.words()._node, c, d), drawing.executor)
 
 
 def beta(drawing: Drawing, a: Parameter, b: Parameter) -> Array:

@@ -7,13 +7,13 @@
 ${", ".join(name if lanes == 1 else f"{name}.s{lane:x}" for lane in range(lanes) for name in vectors)}\
 </%def>
 ##
-## The words of as many blocks as `first`, the numbers of their first words, has lanes.
-<%def name="blocks(t, lanes, pick)" buffered="True">\
+## The words of as many blocks as there are lanes; `number` is theirs.
+<%def name="blocks(t, lanes, pick, number=None)" buffered="True">\
 <%
     wide, word = vector("ulong", lanes), vector("uint", lanes)
-    shift = 2 if t.bits == 32 else 1
+    number = number or f"place{pick} >> {2 if t.bits == 32 else 1}"
 %>\
-        const ${wide} block = convert_${wide}(place${pick} >> ${shift});
+        const ${wide} block = convert_${wide}(${number});
         ${wide} x0 = block & 0xffffffffUL;
         ${wide} x1 = convert_${wide}(c1${pick}) + (block >> 32);
         ${wide} x2 = convert_${wide}(c2${pick}), x3 = convert_${wide}(c3${pick});
@@ -73,19 +73,14 @@ ${blocks(t, t.lanes, "")}\
 }
 </%def>
 ##
-## A normal number of a word's width. The type that stands for it is described by its name and that of its integers.
-<%def name="normal_bits(t)">\
+## The statements that make the bits of a normal number of `word`, and the `result` that they are for.
+<%def name="normal_statements(t, result)" buffered="True">\
 <%
     from types import SimpleNamespace
     lanes = "" if t.lanes == 1 else str(t.lanes)
     f = SimpleNamespace(T=("float" if t.bits == 32 else "double") + lanes)
 %>\
 % if t.bits == 32:
-/* The bits of the normal number, float32, that a word stands for: its first bit is the sign, and the others, as a
-   fraction x, say how many numbers are nearer to 0. As Giles, Approximating the erfinv function (2010), with one
-   polynomial in place of two: no branch, no root. At most 7e-7 off, relative to the exact number. */
-static inline ${t.T} normal_bits_${t.T}(const ${t.T} word)
-{
     /* An odd number, so that neither x nor 1 - x is 0, and both have all of their bits. */
     const ${t.T} k = word << 1 | 1u;
     const ${f.T} x = convert_${f.T}(k) * 0x1p-32f;
@@ -121,13 +116,8 @@ static inline ${t.T} normal_bits_${t.T}(const ${t.T} word)
     ratio = fma(ratio, s, (${f.T})(-0.563403428f));
     ratio = fma(ratio, s, (${f.T})(2.33060145f));
     ratio = fma(ratio, s, (${f.T})(4.40075922f));
-    return as_${t.T}(x * ratio) | (word & 0x80000000u);
-}
+    ${result} as_${t.T}(x * ratio) | (word & 0x80000000u);
 % else:
-/* The bits of the normal number, float64, that a word stands for: its first bit is the sign, and the others, as a
-   fraction x, say how many numbers are nearer to 0. Wichura, Algorithm AS 241 (1988), PPND16: relative error 1e-15. */
-static inline ${t.T} normal_bits_${t.T}(const ${t.T} word)
-{
     /* An odd number, so that neither x nor 1 - x is 0, and both have all of their bits. */
     const ${t.T} k = word << 1 | 1UL;
     const ${f.T} half_x = convert_${f.T}(k) * 0x1p-64 * 0.5;
@@ -200,7 +190,21 @@ static inline ${t.T} normal_bits_${t.T}(const ${t.T} word)
     far_below = far_below * r_far + 1.0;
     const ${f.T} outer = root <= 5.0 ? tail_above / tail_below : far_above / far_below;
     const ${f.T} number = half_x <= 0.425 ? half_x * (middle_above / middle_below) : outer;
-    return as_${t.T}(number) | (word & 0x8000000000000000UL);
-}
+    ${result} as_${t.T}(number) | (word & 0x8000000000000000UL);
 % endif
+</%def>
+##
+<%def name="normal_bits(t)">\
+% if t.bits == 32:
+/* The bits of the normal number, float32, that a word stands for: its first bit is the sign, and the others, as a
+   fraction x, say how many numbers are nearer to 0. As Giles, Approximating the erfinv function (2010), with one
+   polynomial in place of two: no branch, no root. At most 7e-7 off, relative to the exact number. */
+% else:
+/* The bits of the normal number, float64, that a word stands for: its first bit is the sign, and the others, as a
+   fraction x, say how many numbers are nearer to 0. Wichura, Algorithm AS 241 (1988), PPND16: relative error 1e-15. */
+% endif
+static inline ${t.T} normal_bits_${t.T}(const ${t.T} word)
+{
+${normal_statements(t, "return")}\
+}
 </%def>

@@ -1,6 +1,16 @@
-## Candidates for random numbers, which are rejected or not. constants.cl.mako says what `t` is. The meaning is in
+## Gamma numbers, the first candidate that is not rejected. constants.cl.mako says what `t` is. The meaning is in
 ## ir/ocl_ir/random_functions.py, which has the same constants and operations in the same order.
 ##
+<%!
+def deeper(text):
+    """The lines of a loop's body."""
+    return "".join(f"    {line}" if line.strip() else line for line in text.splitlines(keepends=True))
+
+
+def deepest(text):
+    return deeper(deeper(text))
+%>\
+<%namespace name="random" file="random.cl.mako"/>\
 ## The exponent and the fraction of a float `of`, and a logarithm of these.
 <%def name="parts(t, f, of, name)" buffered="True">\
 % if t.bits == 32:
@@ -41,25 +51,50 @@
     f = ("float" if t.bits == 32 else "double") + lanes
     e = "f" if t.bits == 32 else ""
 %>\
-/* The bits of a candidate for a gamma number of the shape d + 1/3, or 0 where it is rejected: Marsaglia and Tsang, A simple
-   method for generating gamma variables (2000), by a normal number and a word; c is 1 / sqrt(9 d). */
-static inline ${t.T} gamma_bits_${t.T}(const ${t.T} normal, const ${t.T} word, const ${t.T} c_bits, const ${t.T} d_bits)
+/* The bits of gamma numbers of the shape d + 1/3, where c is 1 / sqrt(9 d): Marsaglia and Tsang, A simple method for generating
+   gamma variables (2000). The first of eight candidates that is not rejected, each of two words; d if all of one are. */
+static inline ${t.T} gamma_bits_${t.T}(const ${t.T} number, const ${t.T} c1, const ${t.T} draw_low, const ${t.T} draw_high,
+        const ${t.T} k0, const ${t.T} k1, const ${t.T} c_bits, const ${t.T} d_bits)
 {
-    const ${f} x = as_${f}(normal), c = as_${f}(c_bits), d = as_${f}(d_bits);
-    const ${f} t = c * x;
-    const ${f} base = 1.0${e} + t;
-    /* log(base), of what is near 1 by how far it is from it. */
-    const ${f} positive = base > 0.0${e} ? base : (${f})(1.0${e});
-${parts(t, f, "positive", "base")}\
-    const ${t.I} is_near = ${"-" if t.lanes == 1 else ""}(t > -0.29${e} & t < 0.41${e});
-    const ${f} k = is_near ? (${f})(0.0${e}) : base_exponent;
-    const ${f} r = is_near ? t : base_fraction;
-${logarithm(t, f, "k", "r", "base")}\
-    const ${f} most = 0.5${e} * x * x + d * (3.0${e} * base_log - t * (3.0${e} + t * (3.0${e} + t)));
-    const ${f} u = convert_${f}(word) * 0x1p-${t.bits}${e} + 0x1p-${t.bits + 1}${e};
-${parts(t, f, "u", "u")}\
-${logarithm(t, f, "u_exponent", "u_fraction", "u")}\
-    const ${f} number = d * (base * base * base);
-    return as_${t.T}((base > 0.0${e} & u_log < most) ? number : (${f})(0.0${e}));
+    const ${f} c = as_${f}(c_bits), d = as_${f}(d_bits);
+    ${f} found = 0.0${e};
+    for (int turn = 0; turn < 8; ++turn) {
+        /* The next draw of the stream. */
+% if t.bits == 32:
+        const ${t.T} c2 = draw_low + (uint)turn;
+        const ${t.T} c3 = draw_high + (c2 < draw_low ? ${"1u" if t.lanes == 1 else f"({t.T})(1u)"} : ${"0u" if t.lanes == 1 else f"({t.T})(0u)"});
+${random.blocks(t, t.lanes, "", "number >> 1")}\
+        const ${t.T} word = (number & 1u) != 0u ? w2 : w0, other = (number & 1u) != 0u ? w3 : w1;
+% else:
+        const ${t.T} draw = (draw_low & 0xffffffffUL) + (ulong)turn;
+        const ${t.T} c2 = draw & 0xffffffffUL, c3 = (draw_high + (draw >> 32)) & 0xffffffffUL;
+${random.blocks(t, t.lanes, "", "number & 0x7fffffffffffffffUL")}\
+        const ${t.T} word = w0, other = w1;
+% endif
+        ${t.T} normal;
+        {
+${random.normal_statements(t, "normal =") | deepest}\
+        }
+        const ${f} y = as_${f}(normal);
+        const ${f} t = c * y;
+        const ${f} base = 1.0${e} + t;
+        /* log(base), of what is near 1 by how far it is from it. */
+        const ${f} positive = base > 0.0${e} ? base : (${f})(1.0${e});
+${parts(t, f, "positive", "base") | deeper}\
+        const ${t.I} is_near = ${"-" if t.lanes == 1 else ""}(t > -0.29${e} & t < 0.41${e});
+        const ${f} k = is_near ? (${f})(0.0${e}) : base_exponent;
+        const ${f} r = is_near ? t : base_fraction;
+${logarithm(t, f, "k", "r", "base") | deeper}\
+        const ${f} most = 0.5${e} * y * y + d * (3.0${e} * base_log - t * (3.0${e} + t * (3.0${e} + t)));
+        const ${f} u = convert_${f}(other) * 0x1p-${t.bits}${e} + 0x1p-${t.bits + 1}${e};
+${parts(t, f, "u", "u") | deeper}\
+${logarithm(t, f, "u_exponent", "u_fraction", "u") | deeper}\
+        const ${f} candidate = (base > 0.0${e} & u_log < most) ? d * (base * base * base) : (${f})(0.0${e});
+        found = found != 0.0${e} ? found : candidate;
+        if (${f"found != 0.0{e}" if t.lanes == 1 else f"all(found != 0.0{e})"}) {
+            break;
+        }
+    }
+    return as_${t.T}(found != 0.0${e} ? found : d);
 }
 </%def>

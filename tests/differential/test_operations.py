@@ -206,12 +206,11 @@ def in_integers(row: Op, dtype: DType, args: list[np.ndarray]) -> np.ndarray:
         "mul_high": lambda a, b: a * b >> bits,
         "philox": lambda place, *words: word_of_philox(bits, place, *words),
         "normal_bits": lambda word: int(row.reference(np.array([word], dtype.numpy))[0]),  # tests/unit/ir knows better
-        "gamma_bits": lambda *words: int(row.reference(*(np.array([word], dtype.numpy) for word in words))[0]),
         "select": lambda c, a, b: a if c else b,
         "nearest": lambda a, n: max(0, min(wrapped(n - 1), a if a >= 0 else wrapped(a + n))),
         "and": operator.and_, "or": operator.or_, "not": (lambda a: not a) if dtype == BOOL else operator.invert,
     }  # fmt: skip
-    if row.name.startswith(("poisson", "binomial")):
+    if row.name.startswith(("gamma", "poisson", "binomial")):
         return np.asarray(row.reference(*args))  # tests/unit/ir knows better
     function = python.get(row.name) or getattr(operator, row.name)
     exact = [int(function(*each)) for each in zip(*(arg.tolist() for arg in args), strict=True)]

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 import ocl_runtime as ocl
 import ocl_runtime.arrays as xp
 from ocl_ir import random_counts
-from ocl_ir.random_functions import gamma_bits, normal_bits, philox_block
+from ocl_ir.random_functions import gamma_candidate, normal_bits, philox_block
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError
 from ocl_runtime.execute.engine import Engine
@@ -166,9 +166,9 @@ def test_a_gamma_number_is_its_first_candidate(runtime: Any, real: str, shape: A
     d = (np.asarray(shape, kind) - kind.type(1 / 3)) + np.zeros((13, 3), kind)
     c = kind.type(1) / np.sqrt(d * kind.type(9))
     wanted = d.view(unsigned)
-    for number in reversed(range(8)):
-        normals, words = (words_of(5, 2 * number + at, bits, count).reshape(13, 3) for at in (0, 1))
-        candidate = gamma_bits(normal_bits(normals), words, c.view(unsigned), d.view(unsigned))
+    for draw in reversed(range(8)):
+        normals, words = np.moveaxis(words_of(5, draw, bits, 2 * count).reshape(13, 3, 2), -1, 0)
+        candidate = gamma_candidate(normal_bits(normals), words, c.view(unsigned), d.view(unsigned))
         wanted = np.where(candidate != 0, candidate, wanted)
     with xp.use(runtime):
         x = ocl.random.default_rng(5).standard_gamma(shape, (13, 3), real)

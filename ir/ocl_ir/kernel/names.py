@@ -89,7 +89,7 @@ _RESULTS = {
     "mul_high": "high",
     "philox": "word",
     "normal_bits": "normal",
-    "gamma_bits": "candidate",
+    "gamma_bits": "gamma",
     "poisson_small": "count",
     "poisson_large": "count",
     "binomial_small": "count",

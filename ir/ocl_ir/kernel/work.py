@@ -48,8 +48,8 @@ LONG = 6
 _DIVISIONS = frozenset({"div", "floordiv", "rem", *PARTIAL, "fmod", "sqrt", "rsqrt", "ipow"})
 # What is one instruction, or a few, is exact or nearly: so the bounds of the table tell the rest.
 _FUNCTIONS = frozenset(name for name, op in OPS.items() if op.ulp.get("f64", 0) >= 2) - _DIVISIONS
-# A word is a quarter of ten rounds of ten; a normal number is a logarithm, and a longer polynomial; a candidate is
-# compared by two logarithms, or more; small counts are compared with a sum of many terms.
+# A word is a quarter of ten rounds of ten; a normal number is a logarithm, and a longer polynomial; gamma numbers and
+# counts take a block and two logarithms a candidate; small counts are compared with a sum of many terms.
 _FUNCTIONS |= {"philox", "normal_bits", "gamma_bits"}
 _FUNCTIONS |= {"poisson_small", "poisson_large", "binomial_small", "binomial_large"}
 _TURN = 2

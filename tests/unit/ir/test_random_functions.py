@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
 
-from ocl_ir.random_functions import gamma_bits, normal_bits, philox, philox_block
+from ocl_ir.random_functions import candidate_words, gamma_bits, gamma_candidate, normal_bits, philox, philox_block
 
 # Random123, file kat_vectors, philox 4x32 10: counter, key, words.
 ONES = 0xFFFFFFFF
@@ -86,7 +87,7 @@ def test_candidates_for_gamma_numbers(real: str, shape: float) -> None:
     c = kind.type(1) / np.sqrt(kind.type(9) * d)
     normals, words = (rng.integers(0, 1 << bits, 50_000, unsigned) for _ in range(2))
     normals = normal_bits(normals)
-    found = gamma_bits(
+    found = gamma_candidate(
         normals, words, np.full(normals.shape, c).view(unsigned), np.full(normals.shape, d).view(unsigned)
     )
     number, wide = found.view(kind), np.longdouble
@@ -101,3 +102,38 @@ def test_candidates_for_gamma_numbers(real: str, shape: float) -> None:
     taken = number != 0
     np.testing.assert_allclose(number[taken], (wide(d) * v)[taken].astype(kind), rtol=1e-5 if real == "f4" else 1e-13)
     assert taken.mean() > 0.94
+
+
+@pytest.mark.parametrize("unsigned", [np.uint32, np.uint64])
+def test_words_of_candidates(unsigned: type[np.unsignedinteger[Any]]) -> None:
+    """Each index has two words of its own in each draw; the number of a draw carries."""
+    number, zero = np.arange(9, dtype=unsigned), np.zeros(9, unsigned)
+    low, high = zero + unsigned(2**32 - 2), zero + unsigned(4)
+    for turn in range(4):
+        counter = zero, zero + unsigned((2**32 - 2 + turn) % 2**32), zero + unsigned(4 + (turn >= 2)), zero, zero
+        wanted = [philox(unsigned(2) * number + unsigned(at), *counter) for at in (0, 1)]
+        found = candidate_words(number, zero, low, high, zero, zero, turn)
+        np.testing.assert_array_equal(found, wanted)
+    far = candidate_words(unsigned(2**31) + number, zero, low, high, zero, zero, 0)
+    assert not np.isin(far, candidate_words(number, zero, low, high, zero, zero, 0)).any()
+
+
+@pytest.mark.parametrize("real", ["f4", "f8"])
+def test_the_first_candidate_is_taken(real: str) -> None:
+    unsigned = np.dtype(f"u{np.dtype(real).itemsize}").type
+    number, zero = np.arange(20_000, dtype=unsigned), np.zeros(20_000, unsigned)
+    d = np.full(20_000, 2 / 3, real)
+    c = (1 / np.sqrt(d * 9)).astype(real).view(unsigned)
+    words = number, zero, zero, zero, zero + unsigned(3), zero
+    found = gamma_bits(*words, c, d.view(unsigned))
+    turns = np.full(20_000, -1)
+    for turn in range(8):
+        first, second = candidate_words(*words, turn)
+        candidate = gamma_candidate(normal_bits(first), second, c, d.view(unsigned))
+        taken = (turns < 0) & (candidate != 0)
+        np.testing.assert_array_equal(found[taken], candidate[taken])
+        turns[taken] = turn
+    assert 2 < turns.max() < 8
+    assert turns.min() == 0
+    never = gamma_bits(*words, c, np.full(20_000, np.nan, real).view(unsigned))
+    assert np.isnan(never.view(real)).all()
