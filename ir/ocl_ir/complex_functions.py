@@ -57,8 +57,10 @@ def sign(z: Any) -> Any:
     """z / abs(z); 0 of 0, and the direction of the infinite part of what has one."""
     one = z.real.dtype.type(1)
     infinite = np.isinf(z.real) != np.isinf(z.imag)
+    # A quarter, so that the magnitude is finite, of all but the least.
+    scale = np.where(np.fmax(np.abs(z.real), np.abs(z.imag)) > 1, one / 4, one)
     real, imag = (
-        np.where(infinite, np.copysign(np.where(np.isinf(part), one, 0), part), part).astype(part.dtype)
+        np.where(infinite, np.copysign(np.where(np.isinf(part), one, 0), part), part * scale).astype(part.dtype)
         for part in (z.real, z.imag)
     )
     size = np.hypot(real, imag)

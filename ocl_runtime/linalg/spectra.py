@@ -13,11 +13,13 @@ from ocl_runtime.arrays import (
     concat,
     conj,
     expand_dims,
+    imag,
     isfinite,
     less,
     logical_and,
     matmul,
     max,
+    maximum,
     real,
     sort,
     sqrt,
@@ -33,6 +35,9 @@ from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.linalg.factors import qr
 from ocl_runtime.linalg.operands import adjoint, called, divided, identity_like, matrices, squared_magnitudes
 from ocl_runtime.linalg.vectors import diagonal
+
+_LARGE = 32
+"""Rows from which on the greatest sum of a row is too far above the 2-norm for the errors that are promised."""
 
 
 class EighResult(NamedTuple):
@@ -124,10 +129,18 @@ def _symmetric(x: Array) -> tuple[Array, Array]:
     below = tril(x, k=-1)
     whole = below + adjoint(below) + triu(tril(real(x)))
     scaled = divided(whole, _scale(whole))
-    shift = 2 * max(sum(abs(scaled), axis=-1, keepdims=True), axis=-2, keepdims=True) + 1
+    shift = maximum(2 * _bound(scaled), 1)
     rows = called(OrthogonalRows(), scaled + shift * identity_like(x, x.shape[-1], ()))
     rows = rows / expand_dims(_lengths(rows), axis=-1)
     return real(sum(matmul(rows, whole) * conj(rows), axis=-1)), rows
+
+
+def _bound(x: Array) -> Array:
+    """What the 2-norms of Hermitian matrices are not above, nor far below: the greatest sum of magnitudes of a row, of
+    large matrices the root of that of their squares."""
+    if x.shape[-1] <= _LARGE:
+        return max(sum(abs(x), axis=-1, keepdims=True), axis=-2, keepdims=True)
+    return sqrt(max(sum(abs(matmul(x, x)), axis=-1, keepdims=True), axis=-2, keepdims=True))
 
 
 def _triangular(x: Array, *, complete: bool) -> tuple[Array, Array, Array]:
@@ -138,8 +151,9 @@ def _triangular(x: Array, *, complete: bool) -> tuple[Array, Array, Array]:
 
 
 def _scale(x: Array) -> Array:
-    """The greatest magnitude of each matrix, 1 for one of zeros: squares do not overflow once it is divided by that."""
-    largest = max(abs(x), axis=(-2, -1), keepdims=True)
+    """The greatest part of each matrix, 1 for one of zeros: squares do not overflow once it is divided by that."""
+    sizes = maximum(abs(real(x)), abs(imag(x))) if x._dtype.is_complex else abs(x)
+    largest = max(sizes, axis=(-2, -1), keepdims=True)
     return where(logical_and(largest > 0, isfinite(largest)), largest, 1.0)
 
 

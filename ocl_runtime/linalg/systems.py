@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ocl_ir.graph.linalg import LuFactor, LuSolve
@@ -14,11 +15,15 @@ from ocl_runtime.arrays import (
     astype,
     broadcast_to,
     equal,
+    exp,
+    finfo,
+    less,
     log,
     matmul,
     not_equal,
     ones,
     prod,
+    real,
     sign,
     sum,
     use,
@@ -65,14 +70,19 @@ def det(x: ArrayLike, /) -> Array:
     """The determinants of matrices, 0 of singular ones; of those without elements, 1. Errors as of `solve`, but for
     `LinAlgError`."""
     signs, on_diagonal = _pivoted("det", x)
-    return signs * prod(on_diagonal, axis=-1)
+    logarithms = _log_magnitudes(on_diagonal)
+    # Where a product of some of the pivots may be too great or too small for a float, all are joined by logarithms.
+    limits = finfo(on_diagonal.dtype)
+    is_safe = less(sum(abs(logarithms), axis=-1), -math.log(float(limits.smallest_normal)))
+    far = prod(sign(on_diagonal), axis=-1) * astype(exp(sum(logarithms, axis=-1)), on_diagonal.dtype, copy=False)
+    return signs * where(is_safe, prod(on_diagonal, axis=-1), far)
 
 
 def slogdet(x: ArrayLike, /) -> SlogdetResult:
     """The signs of the determinants, 0 of singular matrices, and the logarithms of their magnitudes, which do not
     overflow. The signs of complex ones are complex numbers of magnitude 1. Errors as of `det`."""
     signs, on_diagonal = _pivoted("slogdet", x)
-    return SlogdetResult(signs * prod(sign(on_diagonal), axis=-1), sum(log(abs(on_diagonal)), axis=-1))
+    return SlogdetResult(signs * prod(sign(on_diagonal), axis=-1), sum(_log_magnitudes(on_diagonal), axis=-1))
 
 
 def matrix_power(x: ArrayLike, n: int, /) -> Array:
@@ -99,6 +109,11 @@ def _factors(x: Array) -> Array:
     factors = called(LuFactor(), x)
     raise_if(any(equal(diagonal(factors), 0)), "a matrix is singular", "use lstsq or pinv, which take any matrix")
     return factors
+
+
+def _log_magnitudes(x: Array) -> Array:
+    """The logarithms of magnitudes; those of complex numbers may themselves be too great for a float."""
+    return real(log(x)) if x._dtype.is_complex else log(abs(x))
 
 
 def _pivoted(what: str, x: ArrayLike) -> tuple[Array, Array]:

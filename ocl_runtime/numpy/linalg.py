@@ -39,6 +39,9 @@ __all__ = [
     "vector_norm",
 ]  # fmt: skip
 
+_REAL_IF_ALL = np.lib.NumpyVersion(np.__version__) < "2.5.0"
+"""Whether NumPy's eigenvalues are real where all are."""
+
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Array:
     """The lower triangular factors of positive definite matrices, or the upper ones."""
@@ -78,17 +81,25 @@ def matrix_power(a: Any, n: int) -> Array:
 
 
 def eig(a: Any) -> EigResult:
-    """The eigenvalues and eigenvectors of general matrices: real arrays if all eigenvalues are real, as NumPy's are.
+    """The eigenvalues and eigenvectors of general matrices: complex, or, beside a NumPy before 2.5, real arrays if all
+    eigenvalues are real.
 
     One flag tells that, and where NumPy raises `LinAlgError`; the device is waited for. What is captured is complex."""
     (x,) = floats(a)
     values, vectors = linalg.eig(x)
-    return EigResult(xp.real(values), xp.real(vectors)) if _all_real(x, values) else EigResult(values, vectors)
+    is_real = _all_real(x, values) and _REAL_IF_ALL
+    return EigResult(xp.real(values), xp.real(vectors)) if is_real else EigResult(values, vectors)
 
 
 def eigvals(a: Any) -> Array:
     """The eigenvalues of general matrices: real or complex as those of `eig`."""
     (x,) = floats(a)
+    values = linalg.eigvals(x)
+    return xp.real(values) if _all_real(x, values) and _REAL_IF_ALL else values
+
+
+def eigvals_real_if_all(x: Array) -> Array:
+    """The eigenvalues of general matrices: real if all are."""
     values = linalg.eigvals(x)
     return xp.real(values) if _all_real(x, values) else values
 

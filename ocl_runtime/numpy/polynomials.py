@@ -152,7 +152,7 @@ def roots(p: Any) -> Array:
         first = -coefficients[1:] / coefficients[0]
         with xp.use(coefficients._executor):
             below = xp.eye(degree - 1, degree, dtype=coefficients.dtype)
-        found = linalg.eigvals(xp.concat([first[None, :], below]))
+        found = linalg.eigvals_real_if_all(xp.concat([first[None, :], below]))
     return xp.pad(found, [(0, trailing)]) if trailing else found
 
 

@@ -12,25 +12,47 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axis_of
 from ocl_runtime.arrays.functions.sorting import lexicographic_order, sort_keys
 from ocl_runtime.errors import DTypeError, Error, ShapeError
-from ocl_runtime.numpy.operands import array_of, arrays, host
+from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, host
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
 
 _KINDS = frozenset({"quicksort", "heapsort", "mergesort", "stable"})
 
 
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Array:
-    """The elements along an axis in ascending order, without an axis those of the flat array; NaN last. Equal elements
-    stay in their order, whatever the kind. Complex numbers are in the order of their real parts, then of their
-    imaginary ones."""
-    _check_kind("sort", kind, stable)
-    return in_order(*_operand("sort", a, axis, order))
+def sort(
+    a: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    stable: Any = None,
+    descending: Any = NOT_GIVEN,
+) -> Array:
+    """The elements along an axis in ascending order, or `descending`, without an axis those of the flat array; NaN last
+    in either. Equal elements stay in their order, whatever the kind. Complex numbers are in the order of their real
+    parts, then of their imaginary ones."""
+    _check_kind("sort", kind, stable, descending)
+    x, number = _operand("sort", a, axis, order)
+    if descending is NOT_GIVEN or not descending:
+        return in_order(x, number)
+    return -in_order(-x, number) if x.dtype.kind in "fc" else xp.sort(x, axis=number, descending=True)
 
 
-def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Array:
+def argsort(
+    a: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    stable: Any = None,
+    descending: Any = NOT_GIVEN,
+) -> Array:
     """The places of the elements along an axis in the order that `sort` brings them into."""
-    _check_kind("argsort", kind, stable)
-    return _order(*_operand("argsort", a, axis, order))
+    _check_kind("argsort", kind, stable, descending)
+    x, number = _operand("argsort", a, axis, order)
+    if descending is NOT_GIVEN or not descending:
+        return _order(x, number)
+    return _order(-x, number) if x.dtype.kind in "fc" else xp.argsort(x, axis=number, descending=True)
 
 
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Array:
@@ -74,12 +96,14 @@ def _order(x: Array, axis: int) -> Array:
     return lexicographic_order(sort_keys(x), axis)
 
 
-def _check_kind(name: str, kind: Any, stable: Any) -> None:
-    if kind is not None and (stable is not None or kind not in _KINDS):
+def _check_kind(name: str, kind: Any, stable: Any, descending: Any) -> None:
+    beside = {"stable": stable} if stable is not None else {}
+    beside |= {"descending": descending} if descending is not NOT_GIVEN else {}
+    if kind is not None and (beside or kind not in _KINDS):
         raise Error(
-            f"{name} of the kind {kind!r}{'' if stable is None else f' and stable={stable!r}'}",
+            f"{name} of the kind {kind!r}{''.join(f' and {key}={value!r}' for key, value in beside.items())}",
             place=calling_line(),
-            remedy=f"give one of {', '.join(sorted(_KINDS))}, or `stable` alone; all are stable",
+            remedy=f"give one of {', '.join(sorted(_KINDS))}, or `stable` and `descending` alone; all are stable",
         )
 
 

@@ -83,7 +83,9 @@ static inline ${t.T} complex_sign_${t.T}(const ${t.T} a)
     return ${t.each("complex_sign", "a")};
 % else:
     const bool far = isinf(a.x) != isinf(a.y);
-    const ${t.R} x = far ? copysign((${t.R})isinf(a.x), a.x) : a.x, y = far ? copysign((${t.R})isinf(a.y), a.y) : a.y;
+    /* A quarter, so that the magnitude is finite, of all but the least. */
+    const ${t.R} part = fmax(fabs(a.x), fabs(a.y)) > 1 ? (${t.R})0.25 : (${t.R})1;
+    const ${t.R} x = far ? copysign((${t.R})isinf(a.x), a.x) : a.x * part, y = far ? copysign((${t.R})isinf(a.y), a.y) : a.y * part;
     const ${t.R} size = hypot(x, y);
     return size == 0 ? (${t.T})(0) : (${t.T})(x, y) / size;
 % endif

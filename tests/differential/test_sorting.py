@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import ocl_runtime.arrays as xp
+import ocl_runtime.numpy as ours
 from ocl_ir.bfloat16 import HELD
+from ocl_runtime.errors import Error
 from ocl_runtime.plan.kernels import sort
 from ocl_runtime.plan.target import Target
 from tests.support.arrays import DTYPES, elements
@@ -144,3 +146,24 @@ def test_a_row_without_elements_and_one_of_one() -> None:
         everywhere = xp.broadcast_to(xp.asarray(3.0), (2, 70))
         np.testing.assert_array_equal(xp.argsort(everywhere).numpy(), np.tile(np.arange(70), (2, 1)))
         np.testing.assert_array_equal(xp.sort(everywhere).numpy(), np.full((2, 70), 3.0))
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u1", "?", "f4", "c8"])
+def test_descending_of_numpys(dtype: str) -> None:
+    """NaN is last there, too; equal elements stay in their order."""
+    host = (np.random.default_rng(1).integers(0, 4, (3, 9)) * (0.5 if dtype in "f4c8" else 1)).astype(dtype)
+    if dtype == "c8":
+        host += np.arange(9) % 2 * 1j
+    if dtype in {"f4", "c8"}:
+        host[0, 2] = host[2, 5] = np.nan
+    wanted = [sorted(row, key=lambda x: (np.isnan(x), -float(np.real(x)), -float(np.imag(x)))) for row in host]
+    with xp.use(InterpretedRuntime(TARGETS["cpu"])):
+        x = xp.asarray(host)
+        np.testing.assert_array_equal(ours.sort(x, descending=True).numpy(), wanted)
+        places = ours.argsort(x, descending=True).numpy()
+        np.testing.assert_array_equal(np.take_along_axis(host, places, axis=1), wanted)
+        same = np.take_along_axis(host, places, axis=1)
+        assert (np.diff(places, axis=1)[same[:, 1:] == same[:, :-1]] > 0).all()
+        np.testing.assert_array_equal(ours.sort(x, descending=False).numpy(), np.sort(host))
+        with pytest.raises(Error, match="descending=True"):
+            ours.sort(x, kind="stable", descending=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("random", "graded", "singular", "defective", "hilbert", "zeros", "identity", "tiny", "huge")
+KINDS = ("random", "graded", "singular", "defective", "hilbert", "zeros", "identity", "tiny", "huge", "rank one")
 
 
 def matrix(kind: str, shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
@@ -21,6 +21,8 @@ def matrix(kind: str, shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.n
     elif kind == "singular" and m and n:
         host[..., -1] = host[..., 0]
         host[..., m // 2, :] = 0
+    elif kind == "rank one":  # where each column that is eliminated leaves a smaller one
+        host = np.broadcast_to(np.outer(np.arange(m) % 7 + 1, np.arange(n) % 5 - 7), shape).copy()
     elif kind == "defective":  # a Jordan block: one eigenvalue, one eigenvector
         host = np.broadcast_to(np.eye(m, n) * 2 + np.eye(m, n, k=1), shape).copy()
     elif kind == "hilbert":
@@ -31,7 +33,7 @@ def matrix(kind: str, shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.n
         host = np.broadcast_to(np.eye(m, n), shape).copy()
     elif kind in {"tiny", "huge"}:
         host *= 1e-30 if kind == "tiny" else 1e30
-    if is_complex and kind in {"defective", "hilbert"}:
+    if is_complex and kind in {"defective", "hilbert", "rank one"}:
         host = host * np.exp(1j * np.arange(m))[:, None] * np.exp(2j * np.arange(n))
     return host.astype(dtype)
 

@@ -168,6 +168,9 @@ class Routines:
     def forget(self, templates: Collection[Template]) -> None:
         """These plans are kept no more."""
         with self._lock:
-            for key, known in list(self._known.items()):
-                if known.plan is not None and known.plan.template in templates:
-                    del self._known[key]
+            self._forget(templates)
+
+    def _forget(self, templates: Collection[Template]) -> None:
+        for key, known in list(self._known.items()):
+            if known.plan is not None and known.plan.template in templates:
+                del self._known[key]

@@ -55,6 +55,23 @@ def test_many_elements(runtime: Runtime, shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(ocl.sort(x[..., ::-2]).numpy(), np.sort(host[..., ::-2]))
 
 
+@pytest.mark.parametrize("shape", [(1,), (5, 1), (2, 0), (0, 1)])
+def test_of_single_elements_nothing_is_sorted(runtime: Runtime, shape: tuple[int, ...]) -> None:
+    """Intel's compiler ends the process over such a kernel behind a root or an exponential."""
+    host = np.arange(np.prod(shape), dtype="f4").reshape(shape)
+    with ocl.use(runtime):
+        x = ocl.asarray(host)
+        for function, exact in ((ocl.sqrt, np.sqrt), (ocl.exp, np.exp)):
+            for descending in (False, True):
+                np.testing.assert_allclose(ocl.sort(function(x), descending=descending).numpy(), exact(host), rtol=1e-6)
+                places = ocl.argsort(function(x), descending=descending)
+                assert places.dtype == np.int64
+                np.testing.assert_array_equal(places.numpy(), np.zeros(shape))
+        ordered = ocl.sort(x)
+        x += 1
+        np.testing.assert_array_equal(ordered.numpy(), host)
+
+
 def test_a_new_length_builds_no_kernel(runtime: Runtime) -> None:
     with ocl.use(runtime):
         ocl.sort(ocl.asarray(RANDOM.random(600_000, "f4"))).compute()

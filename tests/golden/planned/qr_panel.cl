@@ -23,6 +23,7 @@ void reflect_panel_held(__global float *restrict a_buffer,
                         const int factors_shape0,
                         const int factors_shape1,
                         const int factors_stride0,
+                        const float small,
                         const float least,
                         const float greatest)
 {
@@ -31,6 +32,7 @@ void reflect_panel_held(__global float *restrict a_buffer,
     __global float *factors = AT(factors_buffer, factors_offset);
     float f32_0;
     float f32_1;
+    float f32_2;
     const int item = get_local_id(0);
     __local float shared_f32[256];
     __local float heads[16];
@@ -119,20 +121,22 @@ void reflect_panel_held(__global float *restrict a_buffer,
             barrier(CLK_LOCAL_MEM_FENCE);
             const float group_sum = shared_f32[0];
             const float length_1 = sqrt(group_sum);
+            const float up = small * 0.0f + 1.0f;
             f32_0 = length_1;
+            f32_1 = up;
             if (!(least < group_sum && group_sum < greatest)) {
                 const float largest = fabs(own[0]) * 0.0f;
-                f32_1 = largest;
+                f32_2 = largest;
                 #pragma unroll 4
                 for (int r_3 = 0; r_3 < 4; ++r_3) {
                     if (r_3 * 256 + item_1 > j) {
                         const float abs_value_2 = fabs(own[r_3 * 16]);
-                        const float largest_2 = abs_value_2 > f32_1 ? abs_value_2 : f32_1;
-                        f32_1 = largest_2;
+                        const float largest_2 = abs_value_2 > f32_2 ? abs_value_2 : f32_2;
+                        f32_2 = largest_2;
                     }
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
-                shared_f32[item] = f32_1;
+                shared_f32[item] = f32_2;
                 barrier(CLK_LOCAL_MEM_FENCE);
                 if (is_less_3) {
                     const float shared_f32_value_17 = shared_f32[item];
@@ -183,8 +187,8 @@ void reflect_panel_held(__global float *restrict a_buffer,
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
                 const float group_max = shared_f32[0];
-                const float scaled = group_max * 0.0f;
-                f32_1 = scaled;
+                const float total = group_max * 0.0f;
+                f32_2 = total;
                 #pragma unroll 4
                 for (int r_4 = 0; r_4 < 4; ++r_4) {
                     if (r_4 * 256 + item_1 > j) {
@@ -196,12 +200,14 @@ void reflect_panel_held(__global float *restrict a_buffer,
                             v_1 = own[r_4 * 16];
                         }
                         const float ratio = v_1;
-                        const float scaled_2 = fma(ratio, ratio, f32_1);
-                        f32_1 = scaled_2;
+                        const float total_2 = fma(ratio, ratio, f32_2);
+                        f32_2 = total_2;
                     }
                 }
+                const float abs_value_3 = fabs(heads[j]);
+                const float return_2 = 1.0f / ((abs_value_3 > group_max ? abs_value_3 : group_max) < small ? small : 1.0f);
                 barrier(CLK_LOCAL_MEM_FENCE);
-                shared_f32[item] = f32_1;
+                shared_f32[item] = f32_2;
                 barrier(CLK_LOCAL_MEM_FENCE);
                 if (is_less_3) {
                     shared_f32[item] = shared_f32[item] + shared_f32[item + 128];
@@ -236,24 +242,26 @@ void reflect_panel_held(__global float *restrict a_buffer,
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
                 const float group_sum_1 = shared_f32[0];
-                const float length_3 = group_max * sqrt(group_sum_1);
+                const float length_3 = group_max * return_2 * sqrt(group_sum_1);
                 f32_0 = length_3;
+                f32_1 = return_2;
             }
-            const float return_2 = f32_0;
-            const float diagonal = heads[j];
-            const float factor = diagonal * 0.0f;
-            const bool differs = return_2 != 0.0f;
-            f32_0 = diagonal;
-            f32_1 = factor;
-            if (differs) {
-                const float diagonal_2 = -copysign(hypot(fabs(diagonal), return_2), diagonal);
-                const float return_3 = (diagonal_2 - diagonal) / diagonal_2;
-                f32_0 = diagonal_2;
-                f32_1 = return_3;
-            }
-            const float difference_1 = diagonal - f32_0;
             const float kept_3 = f32_0;
-            const float factor_2 = f32_1;
+            const float up_2 = f32_1;
+            const float return_3 = up_2 * heads[j];
+            const float factor = return_3 * 0.0f;
+            const bool differs = kept_3 != 0.0f;
+            f32_1 = return_3;
+            f32_0 = factor;
+            if (differs) {
+                const float diagonal_1 = -copysign(hypot(fabs(return_3), kept_3), return_3);
+                const float return_4 = (diagonal_1 - return_3) / diagonal_1;
+                f32_1 = diagonal_1;
+                f32_0 = return_4;
+            }
+            const float difference_1 = return_3 - f32_1;
+            const float kept_4 = f32_1;
+            const float factor_2 = f32_0;
             if (item_1 == 0) {
                 factors[batch * factors_stride0 + j] = factor_2;
             }
@@ -263,18 +271,19 @@ void reflect_panel_held(__global float *restrict a_buffer,
                 const bool is_equal_2 = row_1 == j;
                 reflector[r_5] = (float)(is_equal_2 ? 1 : 0);
                 if (row_1 > j) {
-                    f32_1 = 0.0f;
+                    f32_0 = 0.0f;
                     if (differs) {
-                        const float return_4 = own[r_5 * 16] / difference_1;
-                        f32_1 = return_4;
+                        const float return_5 = up_2 * own[r_5 * 16];
+                        const float return_6 = return_5 / difference_1;
+                        f32_0 = return_6;
                     } else {
-                        f32_1 = own[r_5 * 16];
+                        f32_0 = own[r_5 * 16];
                     }
-                    reflector[r_5] = f32_1;
+                    reflector[r_5] = f32_0;
                     own[r_5 * 16] = reflector[r_5];
                 }
                 if (is_equal_2) {
-                    own[r_5 * 16] = kept_3;
+                    own[r_5 * 16] = kept_4 / up_2;
                 }
             }
             #pragma unroll 16
@@ -317,9 +326,9 @@ void reflect_panel_held(__global float *restrict a_buffer,
                     const int sum_52 = item_1 + width_1;
                     #pragma unroll 16
                     for (int c_4 = 1; c_4 < 16; ++c_4) {
-                        const int product_22 = c_4 * 128;
-                        const int sum_53 = product_22 + item_1;
-                        sums[sum_53] = sums[sum_53] + sums[product_22 + sum_52];
+                        const int product_24 = c_4 * 128;
+                        const int sum_53 = product_24 + item_1;
+                        sums[sum_53] = sums[sum_53] + sums[product_24 + sum_52];
                     }
                 }
                 barrier(CLK_LOCAL_MEM_FENCE);
@@ -329,8 +338,8 @@ void reflect_panel_held(__global float *restrict a_buffer,
             #pragma unroll 16
             for (int c_5 = 1; c_5 < 16; ++c_5) {
                 if (c_5 < difference_3) {
-                    const float product_24 = sums[c_5 * 128] * factor_2;
-                    const float negated = -product_24;
+                    const float product_26 = sums[c_5 * 128] * factor_2;
+                    const float negated = -product_26;
                     #pragma unroll 4
                     for (int r_7 = 0; r_7 < 4; ++r_7) {
                         const int sum_56 = r_7 * 16 + c_5;
@@ -341,35 +350,35 @@ void reflect_panel_held(__global float *restrict a_buffer,
         }
         #pragma unroll 4
         for (int r_8 = 0; r_8 < 4; ++r_8) {
-            const int product_26 = r_8 * 16;
-            const float passed = own[product_26];
+            const int product_28 = r_8 * 16;
+            const float passed = own[product_28];
             #pragma unroll 16
             for (int c_6 = 1; c_6 < 16; ++c_6) {
-                own[product_26 + (c_6 - 1)] = own[product_26 + c_6];
+                own[product_28 + (c_6 - 1)] = own[product_28 + c_6];
             }
-            own[product_26 + 15] = passed;
+            own[product_28 + 15] = passed;
         }
     }
     #pragma unroll 4
     for (int r_9 = 0; r_9 < 4; ++r_9) {
         const int row_2 = r_9 * 256 + item_1;
-        const bool is_less_16 = row_2 < a_shape1;
+        const bool is_less_17 = row_2 < a_shape1;
         #pragma unroll 16
         for (int c_7 = 0; c_7 < 16; ++c_7) {
-            if (is_less_16 && c_7 < a_shape2) {
-                f32_1 = 0.0f;
+            if (is_less_17 && c_7 < a_shape2) {
+                f32_0 = 0.0f;
                 if (row_2 <= c_7) {
-                    f32_1 = own[r_9 * 16 + c_7];
+                    f32_0 = own[r_9 * 16 + c_7];
                 } else {
-                    f32_1 = own[r_9 * 16 + c_7] * 0.0f;
+                    f32_0 = own[r_9 * 16 + c_7] * 0.0f;
                 }
-                a[batch * a_stride0 + row_2 * a_stride1 + c_7] = f32_1;
+                a[batch * a_stride0 + row_2 * a_stride1 + c_7] = f32_0;
                 if (c_7 < v_shape2) {
-                    f32_1 = (float)(row_2 == c_7 ? 1 : 0);
+                    f32_0 = (float)(row_2 == c_7 ? 1 : 0);
                     if (row_2 > c_7) {
-                        f32_1 = own[r_9 * 16 + c_7];
+                        f32_0 = own[r_9 * 16 + c_7];
                     }
-                    v[batch * v_stride0 + row_2 * v_stride1 + c_7] = f32_1;
+                    v[batch * v_stride0 + row_2 * v_stride1 + c_7] = f32_0;
                 }
             }
         }

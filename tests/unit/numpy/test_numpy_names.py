@@ -68,6 +68,8 @@ def test_signatures_are_numpys(name: str) -> None:
     if theirs is None:
         assert name in {"mgrid", "ogrid", "r_", "c_", "fromstring"}
         return
+    if name in {"argsort", "sort"} and numpy.lib.NumpyVersion(numpy.__version__) < "2.5.0":
+        theirs.append(("descending", False))
     assert parameters(getattr(ours, name)) == theirs
 
 

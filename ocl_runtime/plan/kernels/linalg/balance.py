@@ -13,6 +13,7 @@ from typing import Any
 
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_runtime.plan.kernels.linalg.groups import any_of, max_of, sum_of, wait
+from ocl_runtime.plan.kernels.linalg.scalars import divided, greatest_part
 
 isfinite, local_id, local_size, sqrt = (BUILTINS[name] for name in ("isfinite", "local_id", "local_size", "sqrt"))
 
@@ -87,11 +88,11 @@ def normalise(w: Any, b: Any, n: Any, tiny: float) -> Any:
     what is `tiny` counts for nothing. Gives that power, and whether all elements are finite."""
     item = local_id(0)
     items = local_size(0)
-    largest = abs(w[b, 0, 0]) * 0
+    largest = greatest_part(w[b, 0, 0]) * 0
     finite = True
     for i in range(item, n, items):
         for j in range(n):
-            size = abs(w[b, i, j])
+            size = greatest_part(w[b, i, j])
             largest = max(largest, size)
             finite = finite and isfinite(size)
     largest = max_of(largest)
@@ -107,6 +108,6 @@ def normalise(w: Any, b: Any, n: Any, tiny: float) -> Any:
     wait()
     for i in range(item, n, items):
         for j in range(n):
-            w[b, i, j] = w[b, i, j] / power
+            w[b, i, j] = divided(w[b, i, j], power)
     wait()
     return (power, finite)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ocl_ir.language.builtins.registry import BUILTINS
+from ocl_runtime.plan.kernels.linalg.scalars import divided
 
 conj, group_id, local_id, local_size, sqrt = (
     BUILTINS[name] for name in ("conj", "group_id", "local_id", "local_size", "sqrt")
@@ -162,12 +163,12 @@ def normalise_columns(w: Any, products: Any, scales: Any, values: Any, result: A
             ratio = abs(products[b, i, source] * scales[b, i]) / largest
             squares = squares + ratio * ratio
         value = result[b, 0, k]
-        turn = conj(head / largest)
+        turn = conj(divided(head, largest))
         if real and value.imag == 0:
             turn = turn * 0 + 1
-        turn = turn / sqrt(squares)
+        turn = divided(turn, sqrt(squares))
         for i in range(n):
-            element = products[b, i, source] * scales[b, i] / largest * turn
+            element = divided(products[b, i, source] * scales[b, i], largest) * turn
             result[b, i + 1, k] = element if second else conj(element)
         if value.real != value.real:
             for i in range(n):

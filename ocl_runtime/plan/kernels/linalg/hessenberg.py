@@ -16,6 +16,7 @@ from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.balance import length
 from ocl_runtime.plan.kernels.linalg.groups import sum_of, wait
+from ocl_runtime.plan.kernels.linalg.scalars import divided
 
 conj, group_id, hypot, local_array, local_id, local_size, private_array = (
     BUILTINS[name]
@@ -37,7 +38,7 @@ def reflector(head: Any, below: Any, tiny: float) -> Any:
     first = head
     if below > tiny:
         norm = hypot(size, below)
-        phase = head / size if size > 0 else divisor
+        phase = divided(head, size) if size > 0 else divisor
         factor = (size + norm) / norm
         divisor = phase * (size + norm)
         first = -phase * norm

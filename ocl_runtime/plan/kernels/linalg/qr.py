@@ -30,7 +30,7 @@ from ocl_runtime.plan.kernels.linalg.matrices import (
     transposed,
     vector_part,
 )
-from ocl_runtime.plan.kernels.linalg.scalars import divided, quotient, squared_magnitude
+from ocl_runtime.plan.kernels.linalg.scalars import divided, quotient, scaled, squared_magnitude
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
 
@@ -66,11 +66,17 @@ def reflector_of(first: Any, below: Any) -> Any:
     return (diagonal, factor, first - diagonal)
 
 
-def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: Any) -> None:
+def enlargement(largest: Any, small: Any) -> Any:
+    """What a column is multiplied by before a reflector is made of it: 1, but for one whose largest magnitude is below
+    `small`, since the least floats have too few digits for a vector of length 1."""
+    return 1 / (small if largest < small else 1)
+
+
+def reflect_panel(a: Any, v: Any, factors: Any, small: Any, panel: int, lanes: int, dtype: Any) -> None:
     """Makes a few columns upper triangular by a group, with a real diagonal.
 
     `v` gets the vectors of the reflectors I - factor * v @ v.H, `factors` the factors. It is their conjugate transposes
-    that are applied, as LAPACK does."""
+    that are applied, as LAPACK does. `small` as of `enlargement`."""
     m = a.shape[1]
     n = a.shape[2]
     batch = group_id(0)
@@ -89,16 +95,17 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
         for i in range(j + 1 + item, m, items):
             ratio = divided(a[batch, i, j], largest) if largest > 0 else a[batch, i, j]
             squares = squares + squared_magnitude(ratio)
-        below = largest * sqrt(sum_of(squares))
-        diagonal, factor, head = reflector_of(a[batch, j, j], below)
+        up = enlargement(max(largest, abs(a[batch, j, j])), small)
+        below = largest * up * sqrt(sum_of(squares))
+        diagonal, factor, head = reflector_of(scaled(a[batch, j, j], up), below)
         wait()
         for i in range(j + item, m, items):
             if i == j:
                 v[batch, i, j] = 1
-                a[batch, i, j] = diagonal
+                a[batch, i, j] = diagonal / up
                 factors[batch, j] = factor
             else:
-                v[batch, i, j] = quotient(a[batch, i, j], head) if below != 0 else a[batch, i, j]
+                v[batch, i, j] = quotient(scaled(a[batch, i, j], up), head) if below != 0 else a[batch, i, j]
                 a[batch, i, j] = 0
         wait()
         for c in range(j + 1 + slot, n, slots):
@@ -118,7 +125,7 @@ def reflect_panel(a: Any, v: Any, factors: Any, panel: int, lanes: int, dtype: A
 
 
 def reflect_panel_held(
-    a: Any, v: Any, factors: Any, least: Any, greatest: Any, panel: int, each: int, dtype: Any
+    a: Any, v: Any, factors: Any, least: Any, greatest: Any, small: Any, panel: int, each: int, dtype: Any
 ) -> None:
     """As `reflect_panel`, by a group whose work-items have `each` rows in registers. Squares between `least` and
     `greatest` are exact enough.
@@ -146,18 +153,18 @@ def reflect_panel_held(
             for r in hint(range(each), unroll=each):
                 if r * items + item == j:
                     heads[j] = own[r, 0]
-            below = length_below(own, j, least, greatest, each)
-            diagonal, factor, head = reflector_of(heads[j], below)
+            below, up = length_below(own, heads, j, least, greatest, small, each)
+            diagonal, factor, head = reflector_of(scaled(heads[j], up), below)
             if item == 0:
                 factors[batch, j] = factor
             for r in hint(range(each), unroll=each):
                 row = r * items + item
                 reflector[r] = 1 if row == j else 0
                 if row > j:
-                    reflector[r] = quotient(own[r, 0], head) if below != 0 else own[r, 0]
+                    reflector[r] = quotient(scaled(own[r, 0], up), head) if below != 0 else own[r, 0]
                     own[r, 0] = reflector[r]
                 if row == j:
-                    own[r, 0] = diagonal
+                    own[r, 0] = diagonal / up
             for c in hint(range(1, panel), unroll=panel):
                 partial[c] = 0
                 for r in hint(range(each), unroll=each):
@@ -182,9 +189,9 @@ def reflect_panel_held(
                     v[batch, row, c] = own[r, c] if row > c else 1 if row == c else 0
 
 
-def length_below(own: Any, j: Any, least: Any, greatest: Any, each: int) -> Any:
-    """The length of what a column, the first one in registers, has below row `j`: by squares of what is divided by the
-    largest magnitude, where squares are not exact enough."""
+def length_below(own: Any, heads: Any, j: Any, least: Any, greatest: Any, small: Any, each: int) -> Any:
+    """The length of what a column, the first one in registers, has below row `j`, enlarged, and by how much. By squares
+    of what is divided by the largest magnitude, where squares are not exact enough."""
     item = local_id(0)
     items = local_size(0)
     squares = abs(own[0, 0]) * 0
@@ -193,19 +200,21 @@ def length_below(own: Any, j: Any, least: Any, greatest: Any, each: int) -> Any:
             squares = fma(conj(own[r, 0]), own[r, 0], squares).real
     squares = sum_of(squares)
     length = sqrt(squares)
+    up = small * 0 + 1
     if not least < squares < greatest:
         largest = abs(own[0, 0]) * 0
         for r in hint(range(each), unroll=each):
             if r * items + item > j:
                 largest = max(largest, abs(own[r, 0]))
         largest = max_of(largest)
-        scaled = largest * 0
+        total = largest * 0
         for r in hint(range(each), unroll=each):
             if r * items + item > j:
                 ratio = divided(own[r, 0], largest) if largest > 0 else own[r, 0]
-                scaled = fma(conj(ratio), ratio, scaled).real
-        length = largest * sqrt(sum_of(scaled))
-    return length
+                total = fma(conj(ratio), ratio, total).real
+        up = enlargement(max(largest, abs(heads[j])), small)
+        length = largest * up * sqrt(sum_of(total))
+    return (length, up)
 
 
 def sum_columns(partial: Any, sums: Any, item: Any, half: int, panel: int) -> None:
@@ -277,23 +286,22 @@ def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
     target, arrays = launches.target, {"a": a, "v": v, "factors": factors}
     group = max(target.group_size, target.large_group_size)
     panel = _PANEL
+    limits, real = np.finfo(a.dtype.numpy), a.dtype.component
+    numbers = {"small": (real, float(limits.tiny / limits.eps))}
     if target.kind == "gpu" and m <= group * _HELD[1]:
         items = max(2, power_of_two(m, group))
         each = power_of_two(-(-m // items), _HELD[1])
         panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES or items * a.dtype.size > _HELD_GROUP_BYTES else 2)
         if n <= panel:
-            limits, real = np.finfo(a.dtype.numpy), a.dtype.component
-            numbers = {
-                "least": (real, float(limits.tiny / limits.eps**2)),
-                "greatest": (real, float(limits.max * limits.eps)),
-            }
+            numbers["least"] = real, float(limits.tiny / limits.eps**2)
+            numbers["greatest"] = real, float(limits.max * limits.eps)
             how = (reflect_panel_held, batch, items, arrays)
             launches.kernel(*how, numbers=numbers, exchanges=False, panel=panel, each=each, dtype=a.dtype)
             return
     if n <= panel:
         items = 1 if target.kind == "cpu" else min(_ITEMS, target.group_size)
         lanes = max(1, items // panel)
-        launches.kernel(reflect_panel, batch, items, arrays, panel=panel, lanes=lanes, dtype=a.dtype)
+        launches.kernel(reflect_panel, batch, items, arrays, numbers=numbers, panel=panel, lanes=lanes, dtype=a.dtype)
         return
     half = -(-n // (2 * panel)) * panel
     left, right, below = (0, half), (half, n), (half, m)

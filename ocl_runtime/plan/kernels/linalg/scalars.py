@@ -15,6 +15,13 @@ def squared_magnitude(x: Any) -> Any:
     return (conj(x) * x).real
 
 
+def greatest_part(x: Any) -> Any:
+    """The magnitude of the greater part: unlike that of a complex number, it is as finite as its parts are."""
+    if x.dtype.kind == "c":
+        return max(abs(x.real), abs(x.imag))
+    return abs(x)
+
+
 def scaled(x: Any, factor: Any) -> Any:
     """The product with a real number: of each part, where the language would multiply two complex numbers."""
     if x.dtype.kind == "c":

@@ -17,6 +17,7 @@ from typing import Any
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_runtime.plan.kernels.linalg.groups import max_of, wait
 from ocl_runtime.plan.kernels.linalg.hessenberg import reflector
+from ocl_runtime.plan.kernels.linalg.scalars import divided, quotient
 from ocl_runtime.plan.kernels.linalg.standard_block import standardise
 
 conj, local_id, local_size, sqrt = (BUILTINS[name] for name in ("conj", "local_id", "local_size", "sqrt"))
@@ -174,8 +175,10 @@ def single_shifted(w: Any, b: Any, begin: Any, end: Any, since: Any) -> Any:
         half = (w[b, end - 1, end - 1] - shift) / 2
         size = max(abs(root), abs(half))
         if abs(root) > 0:
-            other = size * sqrt((half / size) * (half / size) + (root / size) * (root / size))
+            half_part = divided(half, size)
+            root_part = divided(root, size)
+            other = size * sqrt(half_part * half_part + root_part * root_part)
             if abs(half + other) < abs(half - other):
                 other = -other
-            shift = shift - root * (root / (half + other))
+            shift = shift - root * quotient(root, half + other)
     return (w[b, begin, begin] - shift, w[b, begin + 1, begin], shift * 0)
