@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ocl_ir.graph.linalg import Eigen
-from ocl_ir.source_line import calling_line
-from ocl_ir.types import C64, C128, F32, F64
+from ocl_ir.types import C64, F32
 from ocl_runtime.arrays import Array, astype, use, zeros
-from ocl_runtime.arrays.array import array_of
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.errors import DTypeError
-from ocl_runtime.linalg.operands import called, checked
+from ocl_runtime.linalg.operands import called, matrices
 
 
 class EigResult(NamedTuple):
@@ -37,7 +34,7 @@ def eig(x: ArrayLike, /) -> EigResult:
     A matrix that has NaN or infinities, or whose iterations do not end, gives NaN. Raises `ShapeError` for matrices
     that are not square, `DTypeError` for others than float32, float64, complex64 and complex128.
     """
-    x = _matrices("eig", x)
+    x = matrices("eig", x, square=True)
     if not x.size:
         return EigResult(_no_values(x), astype(x, _complex(x)))
     packed = called(Eigen(), x)
@@ -49,20 +46,8 @@ def eigvals(x: ArrayLike, /) -> Array:
 
     eigvals(asarray([[2.0, 1.0], [0.0, 3.0]]))       # [2 + 0j, 3 + 0j]
     """
-    x = _matrices("eigvals", x)
+    x = matrices("eigvals", x, square=True)
     return called(Eigen(vectors=False), x)[..., 0, :] if x.size else _no_values(x)
-
-
-def _matrices(what: str, x: ArrayLike) -> Array:
-    """Square matrices, real or complex."""
-    array = array_of(what, x)
-    if array._dtype not in {F32, F64, C64, C128}:
-        raise DTypeError(
-            f"{what} of {array._dtype.public}",
-            place=calling_line(),
-            remedy="convert it to a floating-point or complex dtype: astype(x, dtype)",
-        )
-    return checked(what, array, square=True)
 
 
 def _no_values(x: Array) -> Array:

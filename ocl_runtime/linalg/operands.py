@@ -32,7 +32,7 @@ def floating_arrays(what: str, *values: object) -> list[Array]:
             raise DTypeError(
                 f"{what} of {x._dtype.public}",
                 place=calling_line(),
-                remedy="convert it to float32 or float64: astype(x, dtype)",
+                remedy="convert it to a floating-point or complex dtype: astype(x, dtype)",
             )
     common = result_type(*arrays)
     return [astype(x, common, copy=False) for x in arrays]

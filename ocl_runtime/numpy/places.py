@@ -13,6 +13,7 @@ import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
+from ocl_runtime import linalg
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import Error, ShapeError
@@ -30,11 +31,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _line(length: int, start: int = 0) -> Array:
-    """`start, start + 1, …`"""
-    return xp.arange(start, start + length)
-
-
 # ---------------------------------------------------------------------- diagonals
 
 
@@ -45,12 +41,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """
     x = array_of(a)
     axes = axes_of("diagonal", (axis1, axis2), x.ndim)
-    x = xp.moveaxis(x, axes, (-2, -1))
-    rows, columns = x.shape[-2:]
-    down, right = max(-offset, 0), max(offset, 0)
-    count = max(0, min(rows - down, columns - right))
-    with xp.use(x._executor):
-        return x[..., _line(count, down), _line(count, right)]
+    return linalg.diagonal(xp.moveaxis(x, axes, (-2, -1)), offset=offset)
 
 
 def diag(v: Any, k: int = 0) -> Array:
@@ -97,7 +88,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The coordinates of the diagonal of `ndim` axes of length `n`."""
-    return (_line(n),) * ndim
+    return (xp.arange(n),) * ndim
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
