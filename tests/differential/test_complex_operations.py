@@ -76,7 +76,10 @@ def precise(row: Op, args: list[np.ndarray]) -> np.ndarray:
         wide = [arg if arg.dtype == np.bool_ else arg.astype(np.clongdouble) for arg in args]
         if row.name == "fma":
             return wide[0] * wide[1] + wide[2]
-        return np.asarray(row.reference(*wide))
+        exact = np.asarray(row.reference(*wide))
+        if row.name == "acosh":  # C11's value, which NumPy before 2.2 does not have
+            exact = np.where((wide[0].real == 0) & np.isnan(wide[0].imag), complex(np.nan, np.pi / 2), exact)
+        return exact
 
 
 def complaints(dtype: DType, results: dict[str, Any]) -> list[str]:

@@ -134,8 +134,9 @@ def test_weights_that_are_none(weights: np.ndarray, how: dict[str, Any], error: 
     how = {"method": "inverted_cdf", **how}
     with warnings.catch_warnings(), xp.use(InterpretedRuntime(TARGETS[0])):
         warnings.simplefilter("ignore")
-        with pytest.raises((TypeError, ValueError)):
-            np.quantile(host, 0.5, weights=weights, **how)
+        if np.lib.NumpyVersion(np.__version__) >= "2.4.0":  # older ones look at signs alone
+            with pytest.raises((TypeError, ValueError)):
+                np.quantile(host, 0.5, weights=weights, **how)
         with pytest.raises(error, match="weights"):
             ours.quantile(ours.asarray(host), 0.5, weights=weights, **how)
 

@@ -57,11 +57,19 @@ _DIFFER = {"gammaln": {-np.inf}, "i0": {np.inf, -np.inf}, "i1": {np.inf, -np.inf
 """SciPy's i0 and i1 are NaN at infinity, its gammaln minus infinity at minus infinity, where C's is infinity."""
 
 
+def scipys_value(name: str, x: np.ndarray) -> np.ndarray:
+    """SciPy's, of gamma at its poles as since SciPy 1.15."""
+    value: np.ndarray = getattr(scipys, name)(x)
+    if name == "gamma":
+        value = np.where(x == 0, np.copysign(np.inf, x), np.where((x < 0) & (x == np.floor(x)), np.nan, value))
+    return value
+
+
 @pytest.mark.parametrize("name", ONE)
 def test_limits_are_scipys(name: str) -> None:
     x = np.array([limit for limit in _LIMITS if limit not in _DIFFER.get(name, ())])
     with np.errstate(all="ignore"):
-        expected = np.sinc(x) if name == "sinc" else getattr(scipys, name)(x)
+        expected = np.sinc(x) if name == "sinc" else scipys_value(name, x)
     expected = np.where(np.abs(expected) < 1e-16, 0, expected)
     np.testing.assert_allclose(of(name, x), expected, rtol=1e-14)
     assert np.isinf(of("i0", np.array([-np.inf])))[0]
@@ -96,7 +104,7 @@ def wide(name: str, x: np.ndarray) -> np.ndarray:
             turned = x - 2 * np.rint(x / 2)
             folded = np.where(np.abs(turned) > 0.5, np.copysign(1, turned) - turned, turned)
             return np.where(x == 0, 1, np.sin(np.pi * folded) / (np.pi * x))
-        return getattr(scipys, name)(x)
+        return scipys_value(name, x)
 
 
 FLOATS = hnp.arrays(

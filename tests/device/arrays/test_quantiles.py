@@ -14,6 +14,8 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
 
 RANDOM = np.random.default_rng(0)
+ROUNDED = 0 if np.lib.NumpyVersion(np.__version__) >= "2.4.0" else 1e-6
+"""Older NumPys compute in another order."""
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +38,13 @@ def test_long_and_short_rows(runtime: Runtime, shape: tuple[int, ...], axis: Any
         np.testing.assert_array_equal(onp.median(x, axis=axis).numpy(), np.median(host, axis=axis))
         for method in ("linear", "hazen", "nearest"):
             for q in (0.3, [0.1, 0.77]):
-                np.testing.assert_array_equal(
-                    onp.quantile(x, q, axis=axis, method=method).numpy(), np.quantile(host, q, axis=axis, method=method)
+                found, wanted = (
+                    onp.quantile(x, q, axis=axis, method=method),
+                    np.quantile(host, q, axis=axis, method=method),
                 )
+                np.testing.assert_allclose(found.numpy(), wanted, rtol=ROUNDED)
         found = onp.nanquantile(with_holes, [0.1, 0.77], axis=axis)
-        np.testing.assert_array_equal(found.numpy(), np.nanquantile(holes, [0.1, 0.77], axis=axis))
+        np.testing.assert_allclose(found.numpy(), np.nanquantile(holes, [0.1, 0.77], axis=axis), rtol=ROUNDED)
         np.testing.assert_array_equal(np.nanmedian(with_holes, axis=axis).numpy(), np.nanmedian(holes, axis=axis))
 
 
