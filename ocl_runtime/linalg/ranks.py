@@ -86,8 +86,8 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 
 def cond(x: ArrayLike, /, *, ord: MatrixOrd = None) -> Array:
     """The quotient of the greatest and the least singular value of each matrix, or the inverse of that (-2); by other
-    norms of `matrix_norm`, the product of that of the matrix and that of its inverse. Infinite for a singular one,
-    which is not waited for, and NaN for one with NaN.
+    norms of `matrix_norm`, the product of that of the matrix and that of its inverse. Infinite for a singular one (by
+    -2 it is 0, but for zeros), NaN for one with NaN; neither is waited for.
 
     Raises `MatrixShapeError` for matrices without elements, and for those that are not square where they are inverted;
     errors else as of `matrix_norm`.
@@ -95,8 +95,7 @@ def cond(x: ArrayLike, /, *, ord: MatrixOrd = None) -> Array:
     x = matrices("cond", x)
     if not (x.shape[-2] and x.shape[-1]):
         raise MatrixShapeError(f"cond of shape {x.shape}", place=calling_line(), remedy="give matrices with elements")
-    by_values = ord is None or order_of("cond", ord, of_matrices=True) in {2, -2}
-    if by_values:
+    if ord is None or order_of("cond", ord, of_matrices=True) in {2, -2}:
         values = svdvals(x)
         greatest, least = values[..., 0], values[..., -1]
         condition = least / greatest if ord == -2 else greatest / least
