@@ -14,6 +14,7 @@ Error
 ├── DataRaceError           interpreter: two work-items, one element, no order
 ├── NumberRangeError        (also OverflowError)  a number that a dtype, or an index of a kernel, cannot hold
 ├── LinAlgError             (also LinAlgError)  as NumPy's: a matrix that is singular or not positive definite
+│   └── MatrixShapeError    (also ShapeError)  no matrices, or not square ones, where an algorithm needs them
 ├── DistributionError       (also ValueError)  a seed, a state or a parameter that random numbers cannot have
 ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
@@ -65,6 +66,10 @@ class NumberRangeError(Error, OverflowError):
 
 class LinAlgError(Error, np.linalg.LinAlgError):
     """A matrix that is singular or not positive definite, where that must not be."""
+
+
+class MatrixShapeError(ShapeError, LinAlgError):
+    """Arrays that an algorithm of linear algebra does not take as matrices: not square, or with too few axes."""
 
 
 class DistributionError(Error, ValueError):
@@ -160,6 +165,7 @@ __all__ = [
     "KernelError",
     "LaunchError",
     "LinAlgError",
+    "MatrixShapeError",
     "MemoryAccessError",
     "MissingNameError",
     "MixedDevicesError",

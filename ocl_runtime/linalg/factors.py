@@ -20,7 +20,7 @@ from ocl_runtime.arrays import (
     zeros,
 )
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.errors import Error, MatrixShapeError
 from ocl_runtime.linalg.operands import (
     adjoint,
     called,
@@ -64,7 +64,7 @@ def qr(x: ArrayLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> 
     Raises `Error` for another mode; errors else as of `cholesky`, but for `LinAlgError`.
     """
     x = matrices("qr", x)
-    if mode not in {"reduced", "complete"}:
+    if mode not in ("reduced", "complete"):
         raise Error(f"qr in mode {mode!r}", place=calling_line(), remedy="use 'reduced' or 'complete'")
     *batch, m, n = x.shape
     k = m if mode == "complete" else m if m < n else n
@@ -90,24 +90,27 @@ def solve_triangular(
     A zero on the diagonal gives infinities and NaN. Errors as of `cholesky`, but for `LinAlgError`.
     """
     a, b = floating_arrays("solve_triangular", a, b)
-    a, right, batch = system("solve_triangular", a, b)
+    right, batch = system("solve_triangular", a, b)
     algorithm = TriangularSolve(lower=bool(lower), transposed=bool(transposed), unit=bool(unit_diagonal))
     return as_right_side(called(algorithm, broadcast_to(a, (*batch, *a.shape[-2:])), right), b)
 
 
-def system(what: str, a: Array, b: Array) -> tuple[Array, Array, Shape]:
-    """The matrices of a system, the right sides as columns for each, and the axes in front of both. Raises `ShapeError`
-    for what does not fit."""
-    checked(what, a, square=True)
+def system(what: str, a: Array, b: Array, *, square: bool = True) -> tuple[Array, Shape]:
+    """The right sides of a system as columns for each matrix, and the axes in front of both.
+
+    Raises `MatrixShapeError` for what are no matrices, or not `square` ones if they are to be, and for right sides with
+    other rows; `ShapeError` for axes in front that do not broadcast.
+    """
+    checked(what, a, square=square)
     right = expand_dims(b, axis=-1) if b.ndim == 1 else checked(what, b)
-    if right.shape[-2] != a.shape[-1]:
-        raise ShapeError(
+    if right.shape[-2] != a.shape[-2]:
+        raise MatrixShapeError(
             f"{what} of shapes {a.shape} and {b.shape}",
             place=calling_line(),
             remedy="the right side needs as many rows as the matrix has",
         )
     batch = broadcast_shapes(a.shape[:-2], right.shape[:-2])
-    return a, broadcast_to(right, (*batch, *right.shape[-2:])), batch
+    return broadcast_to(right, (*batch, *right.shape[-2:])), batch
 
 
 def as_right_side(x: Array, b: Array) -> Array:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
+from typing import Any
+
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.library_algorithm import LibraryAlgorithm
+from ocl_ir.guards import Backed
 from ocl_ir.indices import Shape
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import C64, C128, F32, F64
@@ -21,7 +26,7 @@ from ocl_runtime.arrays import (
     use,
 )
 from ocl_runtime.arrays.array import arrays_of, shows_values
-from ocl_runtime.errors import DTypeError, LinAlgError, ShapeError
+from ocl_runtime.errors import DTypeError, Error, LinAlgError, MatrixShapeError
 
 
 def floating_arrays(what: str, *values: object) -> list[Array]:
@@ -39,20 +44,44 @@ def floating_arrays(what: str, *values: object) -> list[Array]:
 
 
 def matrices(what: str, x: object, *, square: bool = False) -> Array:
-    """An array of matrices. Raises `ShapeError` for less than two axes, and for matrices that are not `square` if they
-    are to be."""
+    """An array of matrices. Raises `MatrixShapeError` for less than two axes, and for matrices that are not `square`
+    if they are to be."""
     return checked(what, floating_arrays(what, x)[0], square=square)
 
 
 def checked(what: str, x: Array, *, square: bool = False) -> Array:
     """The array, whose shape is checked."""
     if x.ndim < 2:  # noqa: PLR2004
-        raise ShapeError(
+        raise MatrixShapeError(
             f"{what} of an array with {x.ndim} axes", place=calling_line(), remedy="give at least two axes"
         )
     if square and x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"{what} of matrices {x.shape[-2:]}", place=calling_line(), remedy="give square matrices")
+        raise MatrixShapeError(
+            f"{what} of matrices {x.shape[-2:]}", place=calling_line(), remedy="give square matrices"
+        )
     return x
+
+
+_MATRIX_ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
+
+
+def order_of(what: str, order: Any, *, of_matrices: bool = False) -> Any:
+    """The order of a norm: a real number, or of matrices one of `_MATRIX_ORDERS`, of which None stands for "fro".
+
+    Raises `Error` for others.
+    """
+    if order is None and of_matrices:
+        return "fro"
+    fits = isinstance(order, Real | Backed)
+    if of_matrices:
+        fits = (fits or isinstance(order, str)) and order in _MATRIX_ORDERS
+    if not fits:
+        raise Error(
+            f"{what} with ord={order!r}",
+            place=calling_line(),
+            remedy="use 'fro', 'nuc', ±1, ±2 or ±inf" if of_matrices else "use a real number or ±inf",
+        )
+    return order
 
 
 def adjoint(x: Array) -> Array:

@@ -7,13 +7,40 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ocl_ir.guards import NUMBERS
 from ocl_ir.source_line import calling_line
-from ocl_runtime.arrays import Array, abs, astype, expand_dims, matmul, max, min, sqrt, sum, where
+from ocl_runtime.arrays import (
+    Array,
+    abs,
+    any,
+    astype,
+    expand_dims,
+    isnan,
+    logical_and,
+    logical_not,
+    logical_or,
+    matmul,
+    max,
+    min,
+    sqrt,
+    sum,
+    where,
+)
+from ocl_runtime.arrays.array import arrays_of
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.errors import Error, ShapeError
-from ocl_runtime.linalg.factors import as_right_side
-from ocl_runtime.linalg.operands import adjoint, checked, floating_arrays, matrices, squared_magnitudes
+from ocl_runtime.errors import MatrixShapeError
+from ocl_runtime.linalg.factors import as_right_side, system
+from ocl_runtime.linalg.operands import (
+    adjoint,
+    checked,
+    divided,
+    floating_arrays,
+    matrices,
+    order_of,
+    squared_magnitudes,
+)
 from ocl_runtime.linalg.spectra import svd, svdvals
+from ocl_runtime.linalg.systems import inverses
 
 MatrixOrd: TypeAlias = float | Literal["fro", "nuc"] | None
 
@@ -33,8 +60,8 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: MatrixOrd = "fr
 
     Raises `Error` for another `ord`; errors else as of `svd`.
     """
-    x = matrices("matrix_norm", x)
-    if ord is None or ord == "fro":
+    x, ord = matrices("matrix_norm", x), order_of("matrix_norm", ord, of_matrices=True)
+    if ord == "fro":
         return sqrt(sum(squared_magnitudes(x), axis=(-2, -1), keepdims=keepdims))
     extreme = max if ord == "nuc" or ord > 0 else min
     if not x.size and extreme is max:
@@ -43,16 +70,13 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: MatrixOrd = "fr
         values = svdvals(x)
         found = sum(values, axis=-1) if ord == "nuc" else extreme(values, axis=-1)
         return found[..., None, None] if keepdims else found
-    if ord in {1, -1} or math.isinf(ord):
-        axis = -1 if math.isinf(ord) else -2
-        sums = sum(abs(x), axis=axis, keepdims=True)
-        return extreme(sums, axis=(-2, -1), keepdims=keepdims)
-    raise Error(f"matrix_norm with ord={ord!r}", place=calling_line(), remedy="use 'fro', 'nuc', ±1, ±2 or ±inf")
+    sums = sum(abs(x), axis=-1 if math.isinf(ord) else -2, keepdims=True)
+    return extreme(sums, axis=(-2, -1), keepdims=keepdims)
 
 
 def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     """How many singular values of each matrix are above `rtol` times the greatest; by default that is the greater
-    length times the machine epsilon. Gives int64. Errors as of `svd`."""
+    length times the machine epsilon. Gives int64, and 0 for a matrix with NaN or infinities. Errors as of `svd`."""
     x = matrices("matrix_rank", x)
     values = svdvals(x)
     if not values.shape[-1]:
@@ -61,18 +85,27 @@ def matrix_rank(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
 
 
 def cond(x: ArrayLike, /, *, ord: MatrixOrd = None) -> Array:
-    """The quotient of the greatest and the least singular value of each matrix, infinite for a singular one. Raises
-    `ShapeError` for matrices without elements; errors else as of `svd`."""
+    """The quotient of the greatest and the least singular value of each matrix, or the inverse of that (-2); by other
+    norms of `matrix_norm`, the product of that of the matrix and that of its inverse. Infinite for a singular one (by
+    -2 it is 0, but for zeros), NaN for one with NaN; neither is waited for.
+
+    Raises `MatrixShapeError` for matrices without elements, and for those that are not square where they are inverted;
+    errors else as of `matrix_norm`.
+    """
     x = matrices("cond", x)
-    values = svdvals(x)
-    if ord not in {None, 2, -2}:
-        raise Error(f"cond with ord={ord!r}", place=calling_line(), remedy="use matrix_norm(x) * matrix_norm(inv(x))")
-    if not values.shape[-1]:
-        raise ShapeError(f"cond of shape {x.shape}", place=calling_line(), remedy="give matrices with elements")
-    greatest, least = values[..., 0], values[..., -1]
-    if ord == -2:
-        return least / greatest
-    return where(least == 0, math.inf, greatest / where(least == 0, 1.0, least))
+    if not (x.shape[-2] and x.shape[-1]):
+        raise MatrixShapeError(f"cond of shape {x.shape}", place=calling_line(), remedy="give matrices with elements")
+    if ord is None or order_of("cond", ord, of_matrices=True) in {2, -2}:
+        values = svdvals(x)
+        greatest, least = values[..., 0], values[..., -1]
+        condition = least / greatest if ord == -2 else greatest / least
+        is_infinite = isnan(condition)
+    else:
+        inverse, singular = inverses(checked("cond", x, square=True))
+        condition = matrix_norm(x, ord=ord) * matrix_norm(inverse, ord=ord)
+        is_infinite = logical_or(singular, isnan(condition))
+    has_nan = any(isnan(x), axis=(-2, -1))
+    return where(logical_and(is_infinite, logical_not(has_nan)), math.inf, condition)
 
 
 def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
@@ -82,7 +115,9 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     if not x.size:
         return adjoint(x)
     u, s, vh = svd(x, full_matrices=False)
-    return matmul(adjoint(vh) * expand_dims(_reciprocals(x, s, rtol), axis=-2), adjoint(u))
+    counts = s > _cutoff(x, s, rtol)
+    reciprocals = where(counts, 1 / where(counts, s, 1.0), 0.0)
+    return matmul(adjoint(vh) * expand_dims(reciprocals, axis=-2), adjoint(u))
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, /, *, rtol: ArrayLike | None = None) -> LstsqResult:
@@ -92,19 +127,15 @@ def lstsq(a: ArrayLike, b: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Ls
     Raises `ShapeError` for shapes that do not fit; errors else as of `svd`.
     """
     a, b = floating_arrays("lstsq", a, b)
-    checked("lstsq", a)
-    right = expand_dims(b, axis=-1) if b.ndim == 1 else b
-    if right.shape[-2] != a.shape[-2]:
-        raise ShapeError(
-            f"lstsq of shapes {a.shape} and {b.shape}",
-            place=calling_line(),
-            remedy="the right side needs as many rows as the matrix has",
-        )
+    right, _ = system("lstsq", a, b, square=False)
     u, s, vh = svd(a, full_matrices=False)
-    inner = expand_dims(_reciprocals(a, s, rtol), axis=-1) * matmul(adjoint(u), right)
+    counts = s > _cutoff(a, s, rtol)
+    # Singular values divide: reciprocals of denormal ones would be infinite.
+    divisors = expand_dims(where(counts, s, 1.0), axis=-1)
+    inner = where(expand_dims(counts, axis=-1), divided(matmul(adjoint(u), right), divisors), 0.0)
     solution = matmul(adjoint(vh), inner)
     rest = matmul(a, solution) - right
-    rank = sum(astype(s > _cutoff(a, s, rtol), "int64"), axis=-1)
+    rank = sum(astype(counts, "int64"), axis=-1)
     residuals = sum(squared_magnitudes(rest), axis=-2)
     return LstsqResult(as_right_side(solution, b), residuals[..., 0] if b.ndim == 1 else residuals, rank, s)
 
@@ -114,11 +145,6 @@ def _cutoff(x: Array, values: Array, rtol: ArrayLike | None) -> Array:
     if rtol is None:
         rows, columns = x.shape[-2:]
         rtol = (rows if rows > columns else columns) * float(np.finfo(x._dtype.numpy).eps)
-    relative = rtol[..., None] if isinstance(rtol, Array) and rtol.ndim else rtol
-    return values[..., :1] * relative
-
-
-def _reciprocals(x: Array, values: Array, rtol: ArrayLike | None) -> Array:
-    """Those of the singular values that do not count as 0."""
-    counts = values > _cutoff(x, values, rtol)
-    return where(counts, 1 / where(counts, values, 1.0), 0.0)
+    if not isinstance(rtol, NUMBERS):
+        rtol = expand_dims(arrays_of("a comparison with rtol", values, rtol)[1], axis=-1)
+    return values[..., :1] * rtol

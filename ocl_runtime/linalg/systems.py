@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ocl_ir.graph.linalg import LuFactor, LuSolve
+from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import (
     Array,
@@ -53,7 +55,9 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     float64, complex64 and complex128.
     """
     x1, x2 = floating_arrays("solve", x1, x2)
-    x1, right, batch = system("solve", x1, x2)
+    right, batch = system("solve", x1, x2)
+    if 0 in batch:
+        return as_right_side(right, x2)
     factors = _factors(x1)
     if batch != x1.shape[:-2]:
         factors = broadcast_to(factors, (*batch, *factors.shape[-2:]))
@@ -63,7 +67,17 @@ def solve(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def inv(x: ArrayLike, /) -> Array:
     """The inverses of matrices. Errors as of `solve`."""
     x = matrices("inv", x, square=True)
-    return called(LuSolve(), _factors(x), identity_like(x, x.shape[-1], x.shape[:-2]))
+    return _inverted(x, _factors(x))
+
+
+def inverses(x: Array) -> tuple[Array, Array]:
+    """The inverses of square matrices, and which of them are singular, where the elements mean nothing."""
+    factors = called(LuFactor(), x)
+    return _inverted(x, factors), any(equal(diagonal(factors), 0), axis=-1)
+
+
+def _inverted(x: Array, factors: Array) -> Array:
+    return called(LuSolve(), factors, identity_like(x, x.shape[-1], x.shape[:-2]))
 
 
 def det(x: ArrayLike, /) -> Array:
@@ -86,22 +100,34 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
 
 
 def matrix_power(x: ArrayLike, n: int, /) -> Array:
-    """Powers of matrices by an integer; a negative one is that of the inverses. Errors as of `solve`."""
-    x = matrices("matrix_power", x, square=True)
-    if isinstance(n, bool) or not isinstance(n, int):
-        raise DTypeError(f"matrix_power by {n!r}", place=calling_line(), remedy="give an integer")
+    """Powers of matrices by an integer; a negative one is that of the inverses. Errors as of `solve`, and `DTypeError`
+    for what is no integer."""
+    x, n = matrices("matrix_power", x, square=True), exponent_of(n)
+    return multiplied(inv(x), -n, matmul) if n < 0 else multiplied(x, n, matmul)
+
+
+def exponent_of(n: Any) -> int:
+    """The exponent of `matrix_power`. Raises `DTypeError` for what is no integer."""
+    try:
+        exponent: int = integer(n)
+    except TypeError:
+        raise DTypeError(f"matrix_power by {n!r}", place=calling_line(), remedy="give an integer") from None
+    return exponent
+
+
+def multiplied(x: Array, n: int, product: Callable[[Array, Array], Array]) -> Array:
+    """The product of n times the same square matrices, by squaring them."""
     if n == 0:
         return identity_like(x, x.shape[-1], x.shape[:-2])
-    square, left = (inv(x), -n) if n < 0 else (x, n)
-    result: Array | None = None
+    square, left, result = x, n, None
     while True:
         if left & 1:
-            result = square if result is None else matmul(result, square)
+            result = square if result is None else product(result, square)
         left >>= 1
         if not left:
             assert result is not None
             return result
-        square = matmul(square, square)
+        square = product(square, square)
 
 
 def _factors(x: Array) -> Array:

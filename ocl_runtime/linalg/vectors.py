@@ -23,10 +23,10 @@ from ocl_runtime.arrays import (
     use,
 )  # fmt: skip
 from ocl_runtime.arrays.array import array_of, arrays_of
-from ocl_runtime.arrays.axes import axis_of
+from ocl_runtime.arrays.axes import axes_of, axis_of
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
-from ocl_runtime.linalg.operands import floating_arrays, squared_magnitudes
+from ocl_runtime.linalg.operands import floating_arrays, order_of, squared_magnitudes
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
@@ -95,11 +95,11 @@ def vector_norm(
 
         vector_norm(asarray([3.0, 4.0]))             # 5.0
 
-    Raises `DTypeError` for others than float32, float64, complex64 and complex128, `ShapeError` for axes that do not
-    exist.
+    Raises `Error` for an `ord` that is no real number, `DTypeError` for others than float32, float64, complex64 and
+    complex128, `ShapeError` for axes that do not exist.
     """
-    x = floating_arrays("vector_norm", x)[0]
-    how: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    x, ord = floating_arrays("vector_norm", x)[0], order_of("vector_norm", ord)
+    how: dict[str, Any] = {"axis": axes_of("vector_norm", axis, x.ndim), "keepdims": keepdims}
     if ord == 2:
         return sqrt(sum(squared_magnitudes(x), **how))
     magnitudes = abs(x)

@@ -5,28 +5,29 @@ Integers become float64, as in NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
-from operator import matmul as matmul_operator
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import ocl_runtime.arrays as xp
 from ocl_ir.source_line import calling_line
+from ocl_ir.types import BF16, F16
 from ocl_runtime import linalg
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import shows_values
 from ocl_runtime.arrays.axes import axes_of
-from ocl_runtime.errors import Error, LinAlgError, ShapeError
+from ocl_runtime.errors import Error, LinAlgError, MatrixShapeError, ShapeError
 from ocl_runtime.linalg.eigen import EigResult
 from ocl_runtime.linalg.factors import QRResult
-from ocl_runtime.linalg.operands import adjoint
+from ocl_runtime.linalg.operands import adjoint, checked, raise_if
 from ocl_runtime.linalg.ranks import LstsqResult
 from ocl_runtime.linalg.spectra import EighResult, SVDResult
-from ocl_runtime.linalg.systems import SlogdetResult
+from ocl_runtime.linalg.systems import SlogdetResult, exponent_of, multiplied
+from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, floats
-from ocl_runtime.numpy.products import cross as _cross
+from ocl_runtime.numpy.products import dot
 from ocl_runtime.numpy.products import matmul as _matmul
 from ocl_runtime.numpy.products import outer as _outer
 from ocl_runtime.numpy.products import tensordot as _tensordot
@@ -76,8 +77,9 @@ def slogdet(a: Any) -> SlogdetResult:
 
 
 def matrix_power(a: Any, n: int) -> Array:
-    """Powers of matrices, of integers too."""
-    return linalg.matrix_power(floats(a)[0], n)
+    """Powers of matrices; of integers they are integers, unless the exponent is negative."""
+    x, exponent = checked("matrix_power", array_of(a), square=True), exponent_of(n)
+    return linalg.matrix_power(floats(x)[0], exponent) if exponent < 0 else multiplied(x, exponent, matmul)
 
 
 def eig(a: Any) -> EigResult:
@@ -132,14 +134,25 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Array:  # noqa: N803  # NumPy's name
 def _lower(a: Any, triangle: str) -> Array:
     """Matrices whose lower triangle is the one that is asked for."""
     x = floats(a)[0]
-    if triangle.upper() not in {"L", "U"}:
+    if triangle not in ("L", "U", "l", "u"):
         raise Error(f"UPLO={triangle!r}", place=calling_line(), remedy="use 'L' or 'U'")
-    return adjoint(x) if triangle.upper() == "U" and x.ndim > 1 else x
+    return adjoint(x) if triangle in ("U", "u") and x.ndim > 1 else x
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> SVDResult | Array:
-    """The singular value decomposition, or the singular values alone. What is symmetric needs nothing of its own."""
-    return linalg.svd(*floats(a), full_matrices=full_matrices) if compute_uv else linalg.svdvals(*floats(a))
+    """The singular value decomposition, or the singular values alone. Of `hermitian` matrices the lower triangle is
+    read."""
+    x = _whole("svd", a, hermitian)
+    return linalg.svd(x, full_matrices=full_matrices) if compute_uv else linalg.svdvals(x)
+
+
+def _whole(what: str, a: Any, hermitian: bool) -> Array:
+    """Matrices as they are, or with the lower triangle in place of both."""
+    x = floats(a)[0]
+    if not hermitian:
+        return x
+    below = xp.tril(checked(what, x, square=True), k=-1)
+    return below + adjoint(below) + xp.triu(xp.tril(xp.real(x)))
 
 
 def svdvals(x: Any, /) -> Array:
@@ -149,33 +162,53 @@ def svdvals(x: Any, /) -> Array:
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:  # noqa: N803
     """How many singular values are above `tol`, or `rtol` times the greatest; of vectors, whether any is not 0."""
+    if tol is not None and rtol is not None:
+        raise Error("matrix_rank with tol= and rtol=", place=calling_line(), remedy="give one of them")
     x = floats(A)[0]
     if x.ndim < 2:
         return xp.astype(xp.any(xp.not_equal(x, 0)), "int64")
+    x = _whole("matrix_rank", x, hermitian)
     if tol is None:
-        return linalg.matrix_rank(x, rtol=rtol)
-    limit = array_of(tol, x._dtype.component.numpy, x._executor)
-    return xp.sum(xp.astype(linalg.svdvals(x) > xp.expand_dims(limit, axis=-1), "int64"), axis=-1)
+        return linalg.matrix_rank(x, rtol=_limits(rtol, x))
+    limits = xp.expand_dims(_limits(tol, x), axis=-1)
+    return xp.sum(xp.astype(linalg.svdvals(x) > limits, "int64"), axis=-1)
+
+
+def _limits(limit: Any, x: Array) -> Any:
+    """What singular values of matrices are compared with, in their dtype; None stands for a default."""
+    return None if limit is None else array_of(limit, x._dtype.component.numpy, x._executor)
 
 
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = NOT_GIVEN) -> Array:
     """The Moore-Penrose inverses."""
-    x = floats(a)[0]
+    if rcond is not None and rtol is not NOT_GIVEN:
+        raise Error("pinv with rcond= and rtol=", place=calling_line(), remedy="give one of them")
+    x = _whole("pinv", a, hermitian)
     relative = rtol if rtol is not NOT_GIVEN else 1e-15 if rcond is None else rcond
-    return linalg.pinv(x, rtol=None if relative is None else array_of(relative, x._dtype.component.numpy, x._executor))
+    return linalg.pinv(x, rtol=_limits(relative, x))
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
     """The solution of least squares, the squares of residuals, the rank and the singular values of one matrix.
 
     There are residuals for a matrix of full rank with more rows than columns only: its rank is waited for, but not
-    within `ocl.capture`, where it is taken to be full."""
+    within `ocl.capture`, where it is taken to be full. Raises `LinAlgError` for a matrix with NaN or infinities, which
+    is waited for too."""
     x, right = floats(a, b)
-    if x.ndim != 2:
-        raise ShapeError(f"lstsq of shape {x.shape}", place=calling_line(), remedy="give one matrix")
+    if x.ndim != 2 or right.ndim not in {1, 2}:
+        raise MatrixShapeError(
+            f"lstsq of shapes {x.shape} and {right.shape}",
+            place=calling_line(),
+            remedy="give one matrix, and right sides with one axis or two",
+        )
     if rcond is not None and rcond < 0:
         rcond = float(np.finfo(x.dtype).eps)
     found = linalg.lstsq(x, right, rtol=rcond)
+    raise_if(
+        xp.any(xp.isnan(found.singular_values)),
+        "lstsq of a matrix with NaN or infinities",
+        "look at its elements; ocl_runtime.linalg gives NaN instead",
+    )
     rows, columns = x.shape
     residuals = xp.reshape(found.residuals, (-1,))
     if rows <= columns or (shows_values(x) and int(found.rank) < columns):
@@ -185,7 +218,18 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of all elements, or those of vectors along an axis or of matrices in two."""
+    return _norm_of(x, lambda array: _norm(array, ord, axis, keepdims))
+
+
+def _norm_of(x: Any, norm: Callable[[Array], Array]) -> Array:
+    """A norm; of 16-bit floats it is computed in float32."""
     array = floats(x)[0]
+    if array._dtype not in {F16, BF16}:
+        return norm(array)
+    return xp.astype(norm(xp.astype(array, "float32")), array.dtype)
+
+
+def _norm(array: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
     if axis is None:
         if ord is None or (array.ndim == 1 and ord == 2) or (array.ndim == 2 and ord == "fro"):
             found = linalg.vector_norm(xp.reshape(array, -1))
@@ -204,20 +248,18 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """The norms of vectors."""
-    return linalg.vector_norm(*floats(x), axis=axis, keepdims=keepdims, ord=ord)
+    order = 2 if ord is None else ord
+    return _norm_of(x, lambda array: linalg.vector_norm(array, axis=axis, keepdims=keepdims, ord=order))
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norms of matrices."""
-    return linalg.matrix_norm(*floats(x), keepdims=keepdims, ord=ord)
+    return _norm_of(x, lambda array: linalg.matrix_norm(array, keepdims=keepdims, ord=ord))
 
 
 def cond(x: Any, p: Any = None) -> Array:
     """The condition of matrices: by singular values, or by a norm of theirs and that of their inverses."""
-    array = floats(x)[0]
-    if p in {None, 2, -2}:
-        return linalg.cond(array, ord=p)
-    return linalg.matrix_norm(array, ord=p) * linalg.matrix_norm(linalg.inv(array), ord=p)
+    return linalg.cond(*floats(x), ord=p)
 
 
 def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
@@ -228,9 +270,17 @@ def multi_dot(arrays: Sequence[Any], *, out: Any = None) -> Any:
     matrices = [array_of(x) for x in arrays]
     if len(matrices) < 2:
         raise ShapeError("multi_dot of one matrix", place=calling_line(), remedy="give at least two")
+    if len(matrices) == 2:
+        return dot(*matrices)
     first, last = matrices[0].ndim == 1, matrices[-1].ndim == 1
     matrices[0] = matrices[0][None, :] if first else matrices[0]
     matrices[-1] = matrices[-1][:, None] if last else matrices[-1]
+    if any(x.ndim != 2 for x in matrices):
+        raise MatrixShapeError(
+            f"multi_dot of shapes {', '.join(str(x.shape) for x in matrices)}",
+            place=calling_line(),
+            remedy="give matrices, or vectors at the ends",
+        )
     lengths = [int(matrices[0].shape[0]), *(int(x.shape[1]) for x in matrices)]
     product = _cheapest(matrices, lengths)
     return xp.squeeze(product, tuple(number for number, gone in enumerate((first, last)) if gone))
@@ -250,9 +300,9 @@ def _cheapest(matrices: Sequence[Array], lengths: Sequence[int]) -> Array:
 
     def product(i: int, j: int) -> Array:
         cut = best[i, j][1]
-        return matrices[i] if i == j else product(i, cut) @ product(cut + 1, j)
+        return matrices[i] if i == j else dot(product(i, cut), product(cut + 1, j))
 
-    return reduce(matmul_operator, matrices) if count == 2 else product(0, count - 1)
+    return product(0, count - 1)
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
@@ -261,6 +311,12 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     if axes is not None:
         x = xp.moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
     shape = x.shape[right.ndim :]
+    if not math.prod(x.shape[: right.ndim]) == math.prod(shape) == right.size:
+        raise MatrixShapeError(
+            f"tensorsolve of shapes {x.shape} and {right.shape}",
+            place=calling_line(),
+            remedy="the first axes are those of the right side, and the others have as many elements",
+        )
     return xp.reshape(linalg.solve(xp.reshape(x, (right.size, -1)), xp.reshape(right, -1)), shape)
 
 
@@ -287,7 +343,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """The vector products along an axis of length 3."""
-    return _cross(x1, x2, axis=axis)
+    return linalg.cross(*as_common(*arrays("cross", (x1, x2))), axis=axis)
 
 
 def matmul(x1: Any, x2: Any, /) -> Array:

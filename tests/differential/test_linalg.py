@@ -72,6 +72,12 @@ def identity(host: np.ndarray) -> np.ndarray:
     return np.broadcast_to(np.eye(host.shape[-1], dtype=host.dtype), (*host.shape[:-2], *[host.shape[-1]] * 2))
 
 
+def half(host: np.ndarray, *, upper: bool = False) -> np.ndarray:
+    """Matrices with NaN in the triangle that is not to be read."""
+    read = np.tri(host.shape[-1], dtype=bool)
+    return np.where(read.T if upper else read, host, host.dtype.type(np.nan))
+
+
 def check_orthonormal(columns: np.ndarray) -> None:
     within(adjoint(columns) @ columns, identity(columns), 1)
 
@@ -80,11 +86,10 @@ def check_orthonormal(columns: np.ndarray) -> None:
 @QUICK
 def test_cholesky(runtime: InterpretedRuntime, data: st.DataObject) -> None:
     n, batch = data.draw(SHAPES)[0], data.draw(BATCHES)
-    half, upper = matrix("random", (*batch, n, n), data.draw(DTYPES)), data.draw(st.booleans())
-    host = half @ adjoint(half) + np.eye(n, dtype=half.dtype)
-    read = np.triu(host) if upper else np.tril(host)
+    root, upper = matrix("random", (*batch, n, n), data.draw(DTYPES)), data.draw(st.booleans())
+    host = root @ adjoint(root) + np.eye(n, dtype=root.dtype)
     with xp.use(runtime):
-        factor = linalg.cholesky(xp.asarray(read), upper=upper).numpy()
+        factor = linalg.cholesky(xp.asarray(half(host, upper=upper)), upper=upper).numpy()
     np.testing.assert_array_equal(factor, np.triu(factor) if upper else np.tril(factor))
     within(adjoint(factor) @ factor if upper else factor @ adjoint(factor), host, largest(host))
 
@@ -188,8 +193,8 @@ def test_eigenvalues(runtime: InterpretedRuntime, data: st.DataObject) -> None:
     n, kind, dtype = data.draw(SHAPES)[0], data.draw(st.sampled_from(KINDS)), data.draw(DTYPES)
     host = symmetric(kind, (*data.draw(BATCHES), n, n), dtype, data.draw(st.integers(0, 9)))
     with xp.use(runtime):
-        values, vectors = (part.numpy() for part in linalg.eigh(xp.asarray(np.tril(host))))
-        alone = linalg.eigvalsh(xp.asarray(np.tril(host))).numpy()
+        values, vectors = (part.numpy() for part in linalg.eigh(xp.asarray(half(host))))
+        alone = linalg.eigvalsh(xp.asarray(half(host))).numpy()
     scale = largest(host)
     check_orthonormal(vectors)
     within(vectors * values[..., None, :] @ adjoint(vectors), host, scale)
@@ -228,10 +233,59 @@ def test_what_is_no_number_ends(runtime: InterpretedRuntime, value: float, dtype
     host[2, 3] = host[3, 2] = value
     with xp.use(runtime):
         x = xp.asarray(host)
-        assert np.isnan(linalg.eigh(x).eigenvalues.numpy()).any()
-        assert np.isnan(linalg.svd(x).S.numpy()).any()
-        assert np.isnan(linalg.qr(x).R.numpy()).any()
+        for part in (*linalg.eigh(x), *linalg.svd(x), linalg.svdvals(x), linalg.pinv(x)):
+            assert np.isnan(part.numpy()).all()
+        least = linalg.lstsq(x, xp.ones(6, dtype=dtype))
+        for part in (least.solution, least.residuals, least.singular_values):
+            assert np.isnan(part.numpy()).all()
+        assert int(least.rank) == int(linalg.matrix_rank(x)) == 0
+        q, r = (part.numpy() for part in linalg.qr(x))
+        assert np.isnan(q[:, 2:]).all()
+        assert np.isnan(r[np.triu_indices(6)][np.triu_indices(6)[1] >= 3]).all()
         assert not np.isfinite(linalg.det(x).numpy())
+
+
+RTOLS = {
+    "number": 1e-3,
+    "NumPy's number": np.float32(1e-3),
+    "list": [1e-1, 1e-3, 1e-5],
+    "array of the host": np.array([1e-1, 1e-3, 1e-5]),
+    "array": None,
+}
+
+
+@pytest.mark.parametrize("kind", RTOLS)
+def test_each_matrix_has_its_own_tolerance(runtime: InterpretedRuntime, kind: str) -> None:
+    host = np.array([np.diag([1, 1e-2, 1e-4])] * 3)
+    rtol: Any = RTOLS[kind]
+    with xp.use(runtime):
+        x, limits = xp.asarray(host), RTOLS["array of the host"] if kind == "array" else rtol
+        rtol = xp.asarray(limits) if kind == "array" else rtol
+        assert linalg.matrix_rank(x, rtol=rtol).numpy().tolist() == np.linalg.matrix_rank(host, rtol=limits).tolist()
+        np.testing.assert_allclose(linalg.pinv(x, rtol=rtol).numpy(), np.linalg.pinv(host, rtol=limits), rtol=1e-9)
+        ranks = linalg.lstsq(x, xp.ones((3, 3, 1), dtype=x.dtype), rtol=rtol).rank
+        assert ranks.numpy().tolist() == np.linalg.matrix_rank(host, rtol=limits).tolist()
+
+
+@pytest.mark.parametrize("factor", [1.0, 1j])
+def test_least_squares_of_what_has_no_reciprocals(runtime: InterpretedRuntime, factor: complex) -> None:
+    host = (np.eye(2) * 1e-310 + 1e-311) * factor
+    with xp.use(runtime):
+        found = linalg.lstsq(xp.asarray(host), xp.asarray(np.full(2, 1e-310))).solution.numpy()
+    np.testing.assert_allclose(found, np.full(2, 1 / 1.2) / factor, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc"])
+def test_conditions_of_singular_matrices(runtime: InterpretedRuntime, order: Any) -> None:
+    """Nothing is raised for them, nor for a batch in which some are singular; NaN stays NaN."""
+    host = np.array([np.zeros((2, 2)), np.diag([0, 1]), np.diag([1, 2]), [[1, 2], [4, 3]], [[np.nan, 1], [2, 3]]])
+    with xp.use(runtime):
+        found = linalg.cond(xp.asarray(host), ord=order).numpy()
+        assert linalg.cond(xp.asarray(host[:0]), ord=order).shape == (0,)
+    regular = [order != "nuc" or np.linalg.det(one) for one in host[:4]]  # NumPy has no "nuc" of others
+    wanted = [np.linalg.cond(one, order) if fits else np.inf for one, fits in zip(host, regular, strict=False)]
+    wanted.append(np.nan)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 def test_every_algorithm_of_complex_matrices(runtime: InterpretedRuntime) -> None:
@@ -244,7 +298,7 @@ def test_every_algorithm_of_complex_matrices(runtime: InterpretedRuntime) -> Non
         q, r = (factor.numpy() for factor in linalg.qr(xp.asarray(host)))
         u, s, vh = (part.numpy() for part in linalg.svd(xp.asarray(host), full_matrices=False))
         values, vectors = (part.numpy() for part in linalg.eigh(xp.asarray(positive)))
-        root = linalg.cholesky(xp.asarray(np.tril(positive))).numpy()
+        root = linalg.cholesky(xp.asarray(half(positive))).numpy()
         factors = called(LuFactor(), xp.asarray(square)).numpy()
     for columns in (q, u, adjoint(vh), vectors):
         check_orthonormal(columns)

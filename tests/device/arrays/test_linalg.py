@@ -88,7 +88,7 @@ RANKS = {
     "trace": (lambda la, x: la.trace(x, offset=1), 1e-5),
     "outer": (lambda la, x: la.outer(x[0, 0], x[1, 0]), 1e-6),
     "cross": (lambda la, x: la.cross(x[..., :3], x[..., 1:4]), 1e-5),
-    "matrix_power": (lambda la, x: la.matrix_power(x[:, :5], 5), 1e-3),
+    "matrix_power": (lambda la, x: la.matrix_power(x[:, :5], np.int64(5)), 1e-3),
     "matrix_power of the inverse": (lambda la, x: la.matrix_power(x[:2, :5], -3), 1e-2),
     "vector_norm": (lambda la, x: la.vector_norm(x, axis=1), 1e-5),
     "vector_norm of all": (lambda la, x: la.vector_norm(x, ord=3, keepdims=True), 1e-5),
@@ -169,6 +169,8 @@ def test_what_is_refused(runtime: Runtime) -> None:
             (lambda: linalg.matrix_power(square, 1.5), DTypeError),
             (lambda: linalg.qr(square, mode="raw"), Error),
             (lambda: linalg.matrix_norm(square, ord=3), Error),
+            (lambda: linalg.vector_norm(square, ord=None), Error),
+            (lambda: linalg.lstsq(square, ocl.asarray(1.0)), ShapeError),
             (lambda: linalg.cross(ocl.ones(2), ocl.ones(2)), ShapeError),
             (lambda: linalg.outer(square, square), ShapeError),
             (lambda: linalg.cholesky(-square), LinAlgError),
@@ -188,6 +190,71 @@ def test_captured(runtime: Runtime) -> None:
             found = solved(ocl.asarray(host), ocl.asarray(right)).numpy()
             np.testing.assert_allclose(found, 2 * np.linalg.solve(host + np.eye(6, dtype="f4"), right), rtol=1e-2)
         assert np.isnan(ocl.capture(linalg.cholesky)(ocl.asarray(-np.eye(3, dtype="f4"))).numpy()).any()
+
+
+RESULTS = {
+    "solve": lambda la, x: la.solve(x, x[:, :2]),
+    "cholesky": lambda la, x: la.cholesky(x),
+    "qr": lambda la, x: abs(la.qr(x)[1]),
+    "eigvalsh": lambda la, x: la.eigvalsh(x),
+    "svdvals": lambda la, x: la.svdvals(x),
+    "lstsq": lambda la, x: la.lstsq(x, x[:, 0])[0],
+    "cond": lambda la, x: la.cond(x),
+}
+"""Of positive definite matrices, and alike but for rounding."""
+
+
+def positive(seed: int) -> np.ndarray:
+    host = matrix("random", (5, 5), "f4", seed)
+    return host @ host.T + np.eye(5, dtype="f4")
+
+
+def close(found: ocl.Array, name: str, host: np.ndarray) -> None:
+    np.testing.assert_allclose(found.numpy(), RESULTS[name](np.linalg, host), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", RESULTS)
+def test_captured_functions_read_what_they_are_given(runtime: Runtime, name: str) -> None:
+    with ocl.use(runtime):
+        captured = ocl.capture(lambda x: RESULTS[name](linalg, x))
+        for seed in (1, 2):
+            close(captured(ocl.asarray(positive(seed))), name, positive(seed))
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", RESULTS)
+def test_on_several_streams(runtime: Runtime, name: str) -> None:
+    """Matrices that another stream writes, and factors of two streams at a time."""
+    with ocl.use(runtime):
+        found = []
+        for number in range(3):
+            with ocl.stream(number):
+                x = (ocl.asarray(positive(number)) * 1).compute()
+            with ocl.stream(number + 1):
+                found.append(RESULTS[name](linalg, x).compute())
+        for number, result in enumerate(found):
+            close(result, name, positive(number))
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", RESULTS)
+def test_later_writes_change_no_results(runtime: Runtime, name: str) -> None:
+    with ocl.use(runtime):
+        x = ocl.asarray(positive(1))
+        found = RESULTS[name](linalg, x)
+        x[...] = 7
+        close(found, name, positive(1))
+        assert (x.numpy() == 7).all()
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", RESULTS)
+def test_matrices_back_to_front(runtime: Runtime, name: str) -> None:
+    host = positive(1)
+    with ocl.use(runtime):
+        close(RESULTS[name](linalg, ocl.asarray(host)[::-1, ::-1]), name, host[::-1, ::-1])
+        close(RESULTS[name](linalg, ocl.asarray(host[::-1].copy())[::-1]), name, host)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "c8"])
