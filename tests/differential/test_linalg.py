@@ -16,7 +16,7 @@ from ocl_ir.graph.linalg import Cholesky, LuFactor
 from ocl_runtime import linalg
 from ocl_runtime.linalg.operands import called
 from ocl_runtime.plan.kernels import library_kernel
-from ocl_runtime.plan.kernels.linalg import cholesky, jacobi, lu, qr, triangular
+from ocl_runtime.plan.kernels.linalg import cholesky, jacobi, lu, panels, qr, triangular
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
 from tests.support.matrices import KINDS, adjoint, largest, matrix, symmetric, within
@@ -39,11 +39,11 @@ DTYPES = st.sampled_from(["f4", "c8", "f8", "c16"])
 def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cholesky, "_BLOCK", 3)
     monkeypatch.setattr(triangular, "_BLOCK", 2)
+    monkeypatch.setattr(panels, "_COLUMNS", 2)
+    monkeypatch.setattr(panels, "_ROWS", 1)  # of 8 at most
     monkeypatch.setattr(lu, "_PANEL", 2)
-    monkeypatch.setattr(lu, "_HELD", (2, 1))  # of 8 rows at most
     monkeypatch.setattr(lu, "_MOVED", 2)
     monkeypatch.setattr(qr, "_PANEL", 2)
-    monkeypatch.setattr(qr, "_HELD", (2, 1))
     monkeypatch.setattr(qr, "_BLOCK", 4)
     monkeypatch.setattr(jacobi, "_SMALL", 4)
     monkeypatch.setattr(jacobi, "_BLOCK", 2)

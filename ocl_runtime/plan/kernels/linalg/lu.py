@@ -16,11 +16,11 @@ from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.layout import Layout
 from ocl_ir.types import I32
-from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import joined_by, wait
 from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product, vector_part
+from ocl_runtime.plan.kernels.linalg.panels import held_panel
 from ocl_runtime.plan.kernels.linalg.scalars import quotient
 from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -35,10 +35,6 @@ global_id, group_id, hint, local_array, local_id, local_size, private_array = (
 
 _PANEL = 16
 """Columns that a group factors."""
-_HELD = 8, 8
-"""Columns of a panel that a group holds in registers, and most rows for a work-item."""
-_HELD_BYTES = 16
-"""Of a column for a work-item, up to which twice as many columns find room."""
 _MOVED = 32
 """Rows that change places in local memory, and columns of a group there: half as many of complex128."""
 _SPAN = 256
@@ -325,11 +321,9 @@ def _panel(launches: Launches, a: Buffer, pivots: Buffer, first: int) -> int | N
     """Factors few columns, if they are so few; else gives how many a group takes."""
     batch, m, n = a.shape
     target, arrays, sizes = launches.target, {"a": a, "pivots": pivots}, {"first": first}
-    group = max(target.group_size, target.large_group_size)
-    if target.kind == "gpu" and m <= group * _HELD[1]:
-        items = power_of_two(m, group)
-        each = power_of_two(-(-m // items), _HELD[1])
-        panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES else 2)
+    held = held_panel(target, a.dtype, m)
+    if held is not None:
+        panel, items, each = held
         if n > panel:
             return panel
         launches.kernel(lu_panel_held, batch, items, arrays, sizes=sizes, panel=panel, each=each, dtype=a.dtype)
