@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime.arrays as xp
-from ocl_ir.graph.linalg import Cholesky, LuFactor
+from ocl_ir.graph.linalg import Cholesky, LuFactor, LuSolve
+from ocl_ir.kernel.work import operations
 from ocl_runtime import linalg
 from ocl_runtime.linalg.operands import called
 from ocl_runtime.plan.kernels import library_kernel
-from ocl_runtime.plan.kernels.linalg import cholesky, jacobi, lu, qr, triangular
+from ocl_runtime.plan.kernels.linalg import cholesky, jacobi, lu, panels, qr, triangular
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
 from tests.support.matrices import KINDS, adjoint, largest, matrix, symmetric, within
@@ -39,11 +40,11 @@ DTYPES = st.sampled_from(["f4", "c8", "f8", "c16"])
 def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cholesky, "_BLOCK", 3)
     monkeypatch.setattr(triangular, "_BLOCK", 2)
+    monkeypatch.setattr(panels, "_COLUMNS", 2)
+    monkeypatch.setattr(panels, "_ROWS", 1)  # of 8 at most
     monkeypatch.setattr(lu, "_PANEL", 2)
-    monkeypatch.setattr(lu, "_HELD", (2, 1))  # of 8 rows at most
     monkeypatch.setattr(lu, "_MOVED", 2)
     monkeypatch.setattr(qr, "_PANEL", 2)
-    monkeypatch.setattr(qr, "_HELD", (2, 1))
     monkeypatch.setattr(qr, "_BLOCK", 4)
     monkeypatch.setattr(jacobi, "_SMALL", 4)
     monkeypatch.setattr(jacobi, "_BLOCK", 2)
@@ -306,9 +307,28 @@ def test_every_algorithm_of_complex_matrices(runtime: InterpretedRuntime) -> Non
     within(root @ adjoint(root), positive, largest(positive))
     within(q @ r, host, largest(host))
     within(u * s[..., None, :] @ vh, host, largest(host))
+    sources = np.arange(5)
     for row, other in enumerate(factors[5].real.astype(int)):
-        square[[row, other]] = square[[other, row]]
+        sources[[row, other]] = sources[[other, row]]
+    np.testing.assert_array_equal(factors[6], sources)
+    square = square[sources]
     within((np.tril(factors[:5], -1) + np.eye(5, dtype="c8")) @ np.triu(factors[:5]), square, largest(square))
+
+
+@pytest.mark.parametrize("columns", [1, 12])
+def test_rows_of_right_sides_are_moved_without_going_through_pivots(runtime: InterpretedRuntime, columns: int) -> None:
+    """The first launch of a system, which does the same for each element however large the matrices are."""
+    work = set()
+    with xp.use(runtime):
+        for n in (4, 12):
+            host, right = matrix("random", (2, n, n), "c8"), matrix("random", (2, n, columns), "c8", 1)
+            factors = called(LuFactor(), xp.asarray(host)).compute()
+            runtime.launched.clear()
+            x = called(LuSolve(), factors, xp.asarray(right)).numpy()
+            within(host @ x, right, largest(host) * largest(x))
+            first = runtime.launched[0]
+            work.add(operations(first.kernel, [int(arg) if isinstance(arg, np.integer) else arg for arg in first.args]))
+    assert len(work) == 1
 
 
 def test_sizes_in_one_plan(runtime: InterpretedRuntime) -> None:

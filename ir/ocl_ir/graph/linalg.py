@@ -38,19 +38,19 @@ class TriangularSolve(LibraryAlgorithm):
 
 @dataclass(frozen=True, slots=True)
 class LuFactor(LibraryAlgorithm):
-    """Of matrices (…, n, n), n + 1 rows (…, n + 1, n): L below the diagonal of n rows, whose own is ones, and U in the
-    rest of them, with P @ A = L @ U; in the last row, for each row in turn, the one that it changed places with, as a
-    number of the same dtype. Pivots have the greatest magnitude of their columns."""
+    """Of matrices (…, n, n), n + 2 rows (…, n + 2, n): L below the diagonal of n rows, whose own is ones, and U in the
+    rest of them, with P @ A = L @ U; then two of numbers of the same dtype: for each row in turn the one that it
+    changed places with, and for each row of P @ A the row of A. Pivots have the greatest magnitude of their columns."""
 
     def result(self, *operands: Typed) -> Typed:
-        """A row more than the matrices."""
+        """Two rows more than the matrices."""
         dtype, (*batch, rows, columns) = operands[0]
-        return Typed(dtype, (*batch, rows + 1, columns))
+        return Typed(dtype, (*batch, rows + 2, columns))
 
 
 @dataclass(frozen=True, slots=True)
 class LuSolve(LibraryAlgorithm):
-    """Of what `LuFactor` gave (…, n + 1, n) and right sides B (…, n, k), the X with A @ X = B."""
+    """Of what `LuFactor` gave (…, n + 2, n) and right sides B (…, n, k), the X with A @ X = B."""
 
     def result(self, *operands: Typed) -> Typed:
         """As the right sides."""

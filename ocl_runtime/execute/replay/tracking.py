@@ -6,10 +6,12 @@ earlier step has written is the program's own by then, and a later access stands
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
+from typing import NamedTuple
 
+from ocl_ir.host.conflicts import Order
 from ocl_ir.host.schedule import Node
 from ocl_ir.kernel.accesses import READ, WRITE
 from ocl_runtime.execute.replay.steps import ARENA, Access
@@ -31,7 +33,8 @@ class Tracking:
         self._together = len({node.stream or 0 for node in nodes}) == 1
         self._numbers: dict[Access, int] = {}
         self.accesses: list[Access] = []
-        tracked = _merged(touched) if self._together else touched
+        self._spans = spans = _spans(nodes, touched)
+        tracked = _merged(touched, spans)
         self.batches = self._batches(self._lookups(tracked), self._records(tracked), watched=watched)
 
     def _batches(
@@ -72,12 +75,11 @@ class Tracking:
                     known.add((stream, access))
                     lookups[0 if self._together else number].append(self._number(access))
             for access in accesses:
-                if (
-                    access.mode == WRITE
-                    and access.footprint is None
-                    and not _inside(access, own.get(access.buffer, ()))
-                ):
-                    own.setdefault(access.buffer, []).append((access.low, access.high))
+                buffer = access.buffer
+                if access.mode != WRITE or access.footprint is not None or _inside(access, own.get(buffer, ())):
+                    continue
+                if self._together or buffer not in self._spans or access != self._spans[buffer].access:
+                    own.setdefault(buffer, []).append((access.low, access.high))
         return lookups
 
     def _records(self, tracked: Sequence[Sequence[Access]]) -> list[list[int]]:
@@ -118,19 +120,59 @@ class Tracking:
         return number
 
 
-def _merged(touched: Sequence[Sequence[Access]]) -> Sequence[Sequence[Access]]:
-    """The accesses of a program on one stream. Very many accesses to a buffer are one, of all that they span, from the
-    first to the last of them."""
+class _Span(NamedTuple):
+    """The access that stands for those of steps up to one to a buffer."""
+
+    access: Access
+    last: int
+
+
+def _spans(nodes: Sequence[Node], touched: Sequence[Sequence[Access]]) -> dict[int, _Span]:
+    """By buffer, where there are very many accesses: one of all that they span, up to the last step that stands for
+    all before it. On one stream, that is the last of all."""
     of_buffer: dict[int, set[Access]] = {}
     for access in chain.from_iterable(touched):
         of_buffer.setdefault(access.buffer, set()).add(access)
-    spans: dict[int, Access] = {}
-    for buffer, accesses in of_buffer.items():
-        if len(accesses) > _MOST_TRACKED and buffer != ARENA:
-            spans[buffer] = _span(buffer, accesses)
+    many = {buffer for buffer, accesses in of_buffer.items() if len(accesses) > _MOST_TRACKED and buffer != ARENA}
+    if not many:
+        return {}
+    spans: dict[int, _Span] = {}
+    for buffer, last in _joints(nodes, touched, many).items():
+        accesses = {access for access in chain.from_iterable(touched[: last + 1]) if access.buffer == buffer}
+        if len(accesses) > _MOST_TRACKED:
+            spans[buffer] = _Span(_span(buffer, accesses), last)
+    return spans
+
+
+def _joints(nodes: Sequence[Node], touched: Sequence[Sequence[Access]], buffers: Iterable[int]) -> dict[int, int]:
+    """For each buffer the last step that comes after all steps before it that touch the buffer, or before which nobody
+    has written it: reads hide nothing."""
+    order, joints, written = Order(), dict[int, int](), set[int]()
+    newest: dict[int, dict[int, int]] = {buffer: {} for buffer in buffers}
+    """The last step of each stream, by buffer."""
+    for number, (node, accesses) in enumerate(zip(nodes, touched, strict=True)):
+        stream = node.stream or 0
+        order.add(stream, node.waits)
+        written.update([access.buffer for access in accesses if access.mode & WRITE])
+        for buffer in {access.buffer for access in accesses} & newest.keys():
+            others = [before for other, before in newest[buffer].items() if other != stream]
+            if buffer not in written or all(order.before(before, number) for before in others):
+                joints[buffer] = number
+            newest[buffer][stream] = number
+    return joints
+
+
+def _merged(touched: Sequence[Sequence[Access]], spans: Mapping[int, _Span]) -> Sequence[Sequence[Access]]:
+    """What steps touch, with spans in place of what they stand for."""
     if not spans:
         return touched
-    return [[spans.get(access.buffer, access) for access in accesses] for accesses in touched]
+    return [
+        [
+            span.access if (span := spans.get(access.buffer)) is not None and number <= span.last else access
+            for access in accesses
+        ]
+        for number, accesses in enumerate(touched)
+    ]
 
 
 def _span(buffer: int, accesses: Iterable[Access]) -> Access:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,9 @@ import ocl_runtime as ocl
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, LinAlgError, ShapeError
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.execute.streams import program
+from ocl_runtime.execute.streams.command import Command
+from ocl_runtime.execute.streams.hazards import Touch, record
 from ocl_runtime.runtime import Runtime
 from tests.support.arrays import has
 from tests.support.matrices import KINDS, adjoint, largest, matrix, symmetric, within
@@ -255,6 +260,31 @@ def test_matrices_back_to_front(runtime: Runtime, name: str) -> None:
     with ocl.use(runtime):
         close(RESULTS[name](linalg, ocl.asarray(host)[::-1, ::-1]), name, host[::-1, ::-1])
         close(RESULTS[name](linalg, ocl.asarray(host[::-1].copy())[::-1]), name, host)
+
+
+def test_what_streams_know_of_a_system_does_not_grow(
+    device: Device, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hundreds of launches on several streams touch other parts of the factors, which are kept until the flag has been
+    read, and of the solutions."""
+    known: list[Touch] = []
+
+    def counted(touches: Sequence[Touch], command: Command) -> None:
+        known.extend(touches)
+        record(touches, command)
+
+    monkeypatch.setattr(program, "record", counted)
+    runtime = Runtime(device, replace(engine.settings, streams=4))
+    with ocl.use(runtime):
+        for n in (200, 400):
+            a = ocl.asarray(matrix("random", (n, n), "f4"))
+            for function in (lambda a: linalg.solve(a, a[:, :2]), linalg.inv):
+                function(a).numpy()
+                known.clear()
+                before = runtime.statistics()["launch"]["launches"]
+                function(a).numpy()
+                assert runtime.statistics()["launch"]["launches"] - before > n / 4
+                assert len(known) <= 24
 
 
 @pytest.mark.parametrize("dtype", ["f4", "c8"])

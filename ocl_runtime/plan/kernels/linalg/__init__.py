@@ -3,6 +3,7 @@
 scalars.py     what formulas of real and complex numbers share
 groups.py      what work-items of a group do together
 matrices.py    parts of the matrices of a batch
+panels.py      a few columns that a group of a GPU holds
 triangular.py  triangular systems
 cholesky.py    Cholesky factors
 lu.py          LU factors with partial pivoting, and systems solved with them

@@ -16,11 +16,11 @@ from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.layout import Layout
 from ocl_ir.types import I32
-from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import joined_by, wait
 from ocl_runtime.plan.kernels.linalg.matrices import batched, part, subtract_product, vector_part
+from ocl_runtime.plan.kernels.linalg.panels import held_panel
 from ocl_runtime.plan.kernels.linalg.scalars import quotient
 from ocl_runtime.plan.kernels.linalg.triangular import solve_triangular
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -35,10 +35,6 @@ global_id, group_id, hint, local_array, local_id, local_size, private_array = (
 
 _PANEL = 16
 """Columns that a group factors."""
-_HELD = 8, 8
-"""Columns of a panel that a group holds in registers, and most rows for a work-item."""
-_HELD_BYTES = 16
-"""Of a column for a work-item, up to which twice as many columns find room."""
 _MOVED = 32
 """Rows that change places in local memory, and columns of a group there: half as many of complex128."""
 _SPAN = 256
@@ -152,7 +148,7 @@ def source_of(place: Any, batch: Any, pivots: Any, first: Any) -> Any:
     count = pivots.shape[1]
     for back in range(count):
         turn = count - 1 - back
-        other = int(pivots[batch, turn].real)
+        other = int(pivots[batch, turn])
         if source == first + turn:
             source = other
         elif source == other:
@@ -225,7 +221,7 @@ def take_rows(a: Any, sources: Any, taken: Any, span: int) -> None:
         begin = item % spans * span
         row = item // spans % rows
         batch = item // spans // rows
-        source = int(sources[batch, row])
+        source = int(sources[batch, row].real)
         for column in range(begin, min(begin + span, columns)):
             taken[batch, row, column] = a[batch, source, column]
 
@@ -246,25 +242,15 @@ def put_rows(taken: Any, places: Any, a: Any, span: int) -> None:
                 a[batch, place, column] = taken[batch, row, column]
 
 
-def write_pivots(pivots: Any, row: Any) -> None:
-    """Writes pivots as numbers of a dtype."""
+def write_order(pivots: Any, order: Any) -> None:
+    """Writes, as numbers of a dtype, pivots and behind them where each row comes from once all have changed places."""
+    n = pivots.shape[1]
     item = global_id(0)
-    if item < pivots.shape[0] * pivots.shape[1]:
-        batch = item // pivots.shape[1]
-        turn = item % pivots.shape[1]
-        row[batch, turn] = pivots[batch, turn]
-
-
-def take_by_pivots(row: Any, b: Any, x: Any) -> None:
-    """Copies rows as they are once they have changed places."""
-    n = b.shape[1]
-    columns = b.shape[2]
-    item = global_id(0)
-    if item < b.shape[0] * n * columns:
-        column = item % columns
-        place = item // columns % n
-        batch = item // columns // n
-        x[batch, place, column] = b[batch, source_of(place, batch, row, 0), column]
+    if item < pivots.shape[0] * n:
+        batch = item // n
+        place = item % n
+        order[batch, 0, place] = pivots[batch, place]
+        order[batch, 1, place] = source_of(place, batch, pivots, 0)
 
 
 def _everywhere(
@@ -273,15 +259,18 @@ def _everywhere(
     count: int,
     arrays: dict[str, Buffer],
     sizes: dict[str, int] | None = None,
-    span: int | None = None,
+    **constants: Any,
 ) -> None:
     """Launches a work-item for each of many elements."""
     items = min(_ITEMS, launches.target.group_size)
-    groups = -(-count // items)
-    if span is None:
-        launches.kernel(function, groups, items, arrays, sizes=sizes)
-    else:
-        launches.kernel(function, groups, items, arrays, sizes=sizes, span=span)
+    launches.kernel(function, -(-count // items), items, arrays, sizes=sizes, **constants)
+
+
+def _in_spans(launches: Launches, function: Callable[..., None], arrays: dict[str, Buffer]) -> None:
+    """Launches a work-item for each span of the rows that are `taken`: on GPUs, for each element."""
+    batch, rows, columns = arrays["taken"].shape
+    span = _SPAN if launches.target.kind == "cpu" else 1
+    _everywhere(launches, function, batch * rows * -(-columns // span), arrays, span=span)
 
 
 def _move_rows(launches: Launches, pivots: Buffer, a: Buffer, first: int) -> None:
@@ -298,10 +287,8 @@ def _move_rows(launches: Launches, pivots: Buffer, a: Buffer, first: int) -> Non
     arrays = {"pivots": pivots, "places": places, "sources": sources}
     _everywhere(launches, sources_of_rows, places.size, arrays, {"first": first})
     taken = launches.scratch(a.dtype, (batch, 2 * count, columns))
-    span = _SPAN if launches.target.kind == "cpu" else 1
-    many = batch * 2 * count * -(-columns // span)
-    _everywhere(launches, take_rows, many, {"a": a, "sources": sources, "taken": taken}, span=span)
-    _everywhere(launches, put_rows, many, {"taken": taken, "places": places, "a": a}, span=span)
+    _in_spans(launches, take_rows, {"a": a, "sources": sources, "taken": taken})
+    _in_spans(launches, put_rows, {"taken": taken, "places": places, "a": a})
 
 
 def factor(launches: Launches, a: Buffer, pivots: Buffer, first: int, last: int) -> None:
@@ -325,11 +312,9 @@ def _panel(launches: Launches, a: Buffer, pivots: Buffer, first: int) -> int | N
     """Factors few columns, if they are so few; else gives how many a group takes."""
     batch, m, n = a.shape
     target, arrays, sizes = launches.target, {"a": a, "pivots": pivots}, {"first": first}
-    group = max(target.group_size, target.large_group_size)
-    if target.kind == "gpu" and m <= group * _HELD[1]:
-        items = power_of_two(m, group)
-        each = power_of_two(-(-m // items), _HELD[1])
-        panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES else 2)
+    held = held_panel(target, a.dtype, m)
+    if held is not None:
+        panel, items, each = held
         if n > panel:
             return panel
         launches.kernel(lu_panel_held, batch, items, arrays, sizes=sizes, panel=panel, each=each, dtype=a.dtype)
@@ -341,13 +326,6 @@ def _panel(launches: Launches, a: Buffer, pivots: Buffer, first: int) -> int | N
     return None
 
 
-def _last_row(packed: Buffer) -> Buffer:
-    """The row behind the factors, which has the pivots."""
-    batch, rows, n = packed.shape
-    step = packed.layout.strides[0]
-    return buffer(packed.storage, packed.dtype, Layout((batch, n), (step, 1), packed.layout.offset + (rows - 1) * n))
-
-
 def lu_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
     """The launches of `LuFactor`."""
     launches = Launches(allocate, lowering)
@@ -357,9 +335,8 @@ def lu_factor_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     launches.copy(a, lu)
     pivots = launches.scratch(I32, (batch, n))
     factor(launches, lu, pivots, 0, n)
-    row = _last_row(packed)
-    items = min(_ITEMS, launches.target.group_size)
-    launches.kernel(write_pivots, -(-pivots.size // items), items, {"pivots": pivots, "row": row})
+    order = part(packed, (n, n + 2), (0, n))
+    _everywhere(launches, write_order, pivots.size, {"pivots": pivots, "order": order})
     return launches.made
 
 
@@ -367,9 +344,11 @@ def lu_solve_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     """The launches of `LuSolve`."""
     launches = Launches(allocate, lowering)
     packed, b, x = map(batched, (*call.operands, call.result))
-    n = packed.shape[2]
-    lu, row = part(packed, (0, n), (0, n)), _last_row(packed)
-    _everywhere(launches, take_by_pivots, b.size, {"row": row, "b": b, "x": x})
+    batch, rows, n = packed.shape
+    lu = part(packed, (0, n), (0, n))
+    last = Layout((batch, n), (rows * n, 1), packed.layout.offset + (rows - 1) * n)
+    sources = buffer(packed.storage, packed.dtype, last)
+    _in_spans(launches, take_rows, {"a": b, "sources": sources, "taken": x})
     solve_triangular(launches, lu, x, lower=True, unit=True)
     solve_triangular(launches, lu, x, lower=False)
     return launches.made

@@ -16,7 +16,6 @@ import numpy as np
 from ocl_ir.graph.build import Buffer, Storage, buffer
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.layout import Layout
-from ocl_runtime.plan.fusion.reduction_order import power_of_two
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.library_kernel import Launches
 from ocl_runtime.plan.kernels.linalg.groups import max_of, sum_of, wait
@@ -30,6 +29,7 @@ from ocl_runtime.plan.kernels.linalg.matrices import (
     transposed,
     vector_part,
 )
+from ocl_runtime.plan.kernels.linalg.panels import held_panel
 from ocl_runtime.plan.kernels.linalg.scalars import divided, quotient, scaled, squared_magnitude
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Launch
@@ -44,12 +44,8 @@ conj, copysign, fma, group_id, hint, hypot, local_array, local_id, local_size, p
 
 _PANEL = 16
 """Columns that a group reflects."""
-_HELD = 8, 8
-"""Columns of a panel that a group holds in registers, and most rows for a work-item."""
-_HELD_BYTES = 16
-"""Of a column for a work-item, up to which twice as many columns find room."""
-_HELD_GROUP_BYTES = 4096
-"""Of a column for a group, up to which their sums find room in local memory."""
+_SUMMED_BYTES = 4096
+"""Of a column for a group, up to which sums of twice as many columns find room in local memory."""
 _BLOCK = 128
 """Columns whose reflectors are applied together to the rest of a matrix."""
 _ITEMS = 256
@@ -284,14 +280,12 @@ def _reflect(launches: Launches, a: Buffer, v: Buffer, factors: Buffer) -> None:
     """Makes matrices with no more columns than rows upper triangular."""
     batch, m, n = a.shape
     target, arrays = launches.target, {"a": a, "v": v, "factors": factors}
-    group = max(target.group_size, target.large_group_size)
+    held = held_panel(target, a.dtype, m, group_bytes=_SUMMED_BYTES)
     panel = _PANEL
     limits, real = np.finfo(a.dtype.numpy), a.dtype.component
     numbers = {"small": (real, float(limits.tiny / limits.eps))}
-    if target.kind == "gpu" and m <= group * _HELD[1]:
-        items = max(2, power_of_two(m, group))
-        each = power_of_two(-(-m // items), _HELD[1])
-        panel = _HELD[0] * (1 if each * a.dtype.size > _HELD_BYTES or items * a.dtype.size > _HELD_GROUP_BYTES else 2)
+    if held is not None:
+        panel, items, each = held
         if n <= panel:
             numbers["least"] = real, float(limits.tiny / limits.eps**2)
             numbers["greatest"] = real, float(limits.max * limits.eps)
