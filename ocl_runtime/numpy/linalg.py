@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 import ocl_runtime.arrays as xp
+from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BF16, F16
 from ocl_runtime import linalg
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import shows_values
 from ocl_runtime.arrays.axes import axes_of
-from ocl_runtime.errors import Error, LinAlgError, MatrixShapeError, ShapeError
+from ocl_runtime.errors import DTypeError, Error, LinAlgError, MatrixShapeError, ShapeError
 from ocl_runtime.linalg.eigen import EigResult
 from ocl_runtime.linalg.factors import QRResult
 from ocl_runtime.linalg.operands import adjoint, checked, raise_if
@@ -201,7 +202,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
             place=calling_line(),
             remedy="give one matrix, and right sides with one axis or two",
         )
-    if rcond is not None and rcond < 0:
+    if isinstance(rcond, bool | str) or not isinstance(rcond, float | int | np.number | None):
+        raise DTypeError(f"lstsq with rcond={rcond!r}", place=calling_line(), remedy="give a number")
+    if rcond is not None and not rcond >= 0:
         rcond = float(np.finfo(x.dtype).eps)
     found = linalg.lstsq(x, right, rtol=rcond)
     raise_if(
@@ -323,6 +326,10 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse of the product with a tensor over its first `ind` axes."""
     x = floats(a)[0]
+    try:
+        ind = int(integer(ind))
+    except TypeError:
+        raise DTypeError(f"tensorinv with ind={ind!r}", place=calling_line(), remedy="give an integer") from None
     if ind < 1:
         raise ShapeError(f"tensorinv with ind={ind}", place=calling_line(), remedy="give a positive number of axes")
     rows = 1

@@ -12,13 +12,13 @@ from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import shows_values
-from ocl_runtime.errors import Error, ShapeError
+from ocl_runtime.errors import DTypeError, Error, ShapeError
 from ocl_runtime.linalg import eigvals
 from ocl_runtime.numpy import linalg
 from ocl_runtime.numpy.elementwise import UFUNCS
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.grids import vander
-from ocl_runtime.numpy.operands import array_of, arrays, floats, host
+from ocl_runtime.numpy.operands import array_of, arrays, common, floats, host
 from ocl_runtime.numpy.products import convolve
 from ocl_runtime.numpy.promotion import real
 
@@ -83,19 +83,27 @@ def polyder(p: Any, m: int = 1) -> Array:
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
-    """The polynomial integrated `m` times, with constants `k`, by default 0. Raises `ShapeError` for a negative number
-    of times."""
+    """The polynomial integrated `m` times, with constants `k`: by default 0, one for all, or the first of a line.
+    Raises `ShapeError` for a negative number of times, and for fewer constants."""
     m = _times("polyint", m, "polyder")
-    x = array_of(p, np.float64)
-    constants = [0.0] * m if k is None else np.broadcast_to(np.asarray(host(k), float), (m,)).tolist()
-    for constant in constants:
-        powers = array_of(np.arange(x.size, 0, -1), x.dtype, x._executor)
-        x = xp.pad(x / powers, [(0, 1)], constant_values=constant)
+    constants = np.atleast_1d(np.asarray(0.0 if k is None else host(k)))
+    if constants.size != 1 and constants.size < m:
+        raise ShapeError(
+            f"polyint {m} times with {constants.size} constants", place=calling_line(), remedy="give one for each time"
+        )
+    x = array_of(p)
+    x = array_of(x, common(x, np.float64(0), constants.dtype.type(0)))
+    for constant in np.broadcast_to(constants[:m] if constants.size != 1 else constants, (m,)).tolist():
+        powers = array_of(np.arange(x.size, 0, -1), executor=x._executor)
+        x = xp.pad(xp.divide(x, xp.astype(powers, xp.real(x).dtype)), [(0, 1)], constant_values=constant)
     return x
 
 
 def _times(what: str, m: Any, inverse: str) -> int:
-    times = int(m)
+    try:
+        times = int(integer(m))
+    except TypeError:
+        raise DTypeError(f"{what} {m!r} times", place=calling_line(), remedy="give an integer") from None
     if times < 0:
         raise ShapeError(f"{what} {times} times", place=calling_line(), remedy=f"use {inverse} {-times} times")
     return times
@@ -105,10 +113,14 @@ def _times(what: str, m: Any, inverse: str) -> int:
 
 
 def poly(seq_of_zeros: Any) -> Array:
-    """The polynomial with these zeros, or with the eigenvalues of a matrix: a real one for a real matrix."""
+    """The polynomial with these zeros, or with the eigenvalues of a matrix: a real one for a real matrix, and for zeros
+    of the host that come in conjugate pairs."""
     (zeros,) = floats(seq_of_zeros)
     is_matrix = zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0  # noqa: PLR2004
     is_real = zeros.dtype.kind != "c"
+    if zeros.ndim == 1 and not isinstance(seq_of_zeros, Array):
+        known = np.asarray(host(seq_of_zeros), complex)
+        is_real = bool((np.sort(known) == np.sort(known.conj())).all())
     if is_matrix:
         zeros = eigvals(zeros)
     if zeros.ndim != 1:
@@ -121,7 +133,7 @@ def poly(seq_of_zeros: Any) -> Array:
     polynomial = xp.pad(polynomial, [(0, 1)], constant_values=1)
     for number in range(zeros.size):
         polynomial = xp.pad(polynomial, [(0, 1)]) - xp.pad(polynomial * zeros[number], [(1, 0)])
-    return xp.real(polynomial) if is_matrix and is_real else polynomial
+    return xp.real(polynomial) if is_real and polynomial.dtype.kind == "c" else polynomial
 
 
 def roots(p: Any) -> Array:
@@ -175,7 +187,7 @@ def polyfit(
     points, values = floats(x, y)
     order = _degree(deg) + 1
     _check(points, values)
-    rcond = float(np.finfo(points.dtype).eps) * points.size if rcond is None else rcond
+    rcond = xp.finfo(points.dtype).eps * points.size if rcond is None else rcond
     powers = vander(points, order)
     if w is not None:
         (weights,) = floats(w)

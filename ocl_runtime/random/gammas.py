@@ -17,7 +17,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.indices import Shape
 from ocl_ir.random_functions import GAMMA_CANDIDATES
 from ocl_ir.types import F32, U32, U64, DType
-from ocl_runtime.arrays import Array, astype, broadcast_to, exp, log, sqrt, where
+from ocl_runtime.arrays import Array, astype, broadcast_to, exp, log, maximum, sqrt, where
 from ocl_runtime.arrays import max as greatest
 from ocl_runtime.arrays import sum as total
 from ocl_runtime.random.distributions import nowhere_zero
@@ -73,15 +73,20 @@ def _parts(drawing: Drawing, a: Parameter) -> _Parts:
         above = where(a < 1, a + 1, a) - 1 / 3
         d, c = drawing.full(above), drawing.full(1 / sqrt(above * 9))
     else:
-        least = real(a + 1 if a < 1 else a) - real(1 / 3)
-        d, c = drawing.full(float(least)), drawing.full(float(real(1) / np.sqrt(real(9) * least)))
+        with np.errstate(over="ignore"):  # of what is beyond the dtype the number is infinite, too
+            least = real(a + 1 if a < 1 else a) - real(1 / 3)
+            c_number = float(real(1) / np.sqrt(real(9) * least))
+        d, c = drawing.full(float(least)), drawing.full(c_number)
     unsigned = U32 if dtype is F32 else U64
     words = counters(drawing.stream, drawing.shape, unsigned, GAMMA_CANDIDATES)
     bits = graph.elementwise("gamma_bits", *words, *[graph.bitcast(value._node, unsigned) for value in (c, d)])
     found = Array(graph.bitcast(bits, dtype), drawing.executor)
     if not isinstance(a, Array) and a >= 1:
         return _Parts(found, 0.0)
-    power = -nowhere_zero(drawing.words(), dtype) / a
+    # Shapes that are nearly 0 give powers that are finite still: a quotient of two gamma numbers is told by these.
+    smallest = float(np.finfo(dtype.numpy).tiny) * 128
+    exponent = maximum(a, smallest) if isinstance(a, Array) else max(a, smallest)
+    power = -nowhere_zero(drawing.words(), dtype) / exponent
     return _Parts(found, where(a < 1, power, 0.0) if isinstance(a, Array) else power)
 
 

@@ -19,7 +19,7 @@ def wald(drawing: Drawing, mean: Parameter, scale: Parameter) -> Array:
     transformations with multiple roots, The American Statistician 30 (1976)."""
     deviate = normal(drawing.words(), drawing.dtype)
     half = deviate * deviate * mean / (scale * 2)
-    ratio = 1 + half + sqrt(half * (2 + half))
+    ratio = 1 + half + sqrt(half) * sqrt(2 + half)  # a product of both may be infinite
     is_small = uniform(drawing.words(), drawing.dtype) * (1 + ratio) <= ratio
     return where(is_small, mean / ratio, mean * ratio)
 

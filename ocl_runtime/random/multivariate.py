@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import DType
 from ocl_runtime import linalg
-from ocl_runtime.arrays import Array, asarray, astype, matmul, matrix_transpose, sqrt
+from ocl_runtime.arrays import Array, asarray, astype, matmul, matrix_transpose, maximum, sqrt
 from ocl_runtime.arrays.axes import shape_of
 from ocl_runtime.errors import DistributionError, Error, ShapeError
 from ocl_runtime.plan.executor import Executor
@@ -42,7 +42,7 @@ def multivariate_normal(
                 place=calling_line(),
                 remedy=f"use one of {', '.join(known.__args__)}",  # type: ignore[attr-defined]
             )
-    found = checked("multivariate_normal", {"mean": mean, "cov": cov})
+    found = checked("multivariate_normal", {"mean": mean, "cov": cov, "tol": tol})
     middle, covariances = found["mean"], found["cov"]
     if middle.ndim != 1 or covariances.shape != (middle.size, middle.size):
         raise ShapeError(
@@ -72,26 +72,27 @@ def _factor(covariances: Array, method: Method) -> Array:
         return linalg.cholesky(covariances)
     if method == "eigh":
         values, vectors = linalg.eigh(covariances)
-        return vectors * sqrt(values)
+        return vectors * sqrt(maximum(values, 0.0))
     u, values, _ = linalg.svd(covariances)
     return u * sqrt(values)
 
 
 def _checked_factor(covariances: NDArray[Any], check_valid: Check, tol: float, method: Method) -> NDArray[Any]:
     """The same on the host. Raises `DistributionError` for what has no such factor, or warns of it."""
+    is_valid = bool(np.allclose(covariances, covariances.T, rtol=tol, atol=tol))
+    factor: NDArray[Any]
     if method == "cholesky":
         try:
-            lower: NDArray[Any] = np.linalg.cholesky(covariances)
+            factor = np.linalg.cholesky(covariances)
         except np.linalg.LinAlgError:
             raise _not_valid() from None
-        return lower
-    if method == "eigh":
+    elif method == "eigh":
         values, vectors = np.linalg.eigh(covariances)
-        is_valid = bool((values >= -tol).all())
-        factor: NDArray[Any] = vectors * np.sqrt(np.maximum(values, 0.0))
+        is_valid = is_valid and bool((values >= -tol).all())
+        factor = vectors * np.sqrt(np.maximum(values, 0.0))
     else:
         u, values, vh = np.linalg.svd(covariances)
-        is_valid = bool(np.allclose((vh.T * values) @ vh, covariances, rtol=tol, atol=tol))
+        is_valid = is_valid and bool(np.allclose((vh.T * values) @ vh, covariances, rtol=tol, atol=tol))
         factor = u * np.sqrt(values)
     if not is_valid and check_valid == "raise":
         raise _not_valid()

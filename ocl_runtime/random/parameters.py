@@ -57,8 +57,9 @@ _CONSTRAINTS: dict[str, dict[str, tuple[_Constraint, ...]]] = {
     "pareto": {"a": (_ABOVE_0,)},
     "power": {"a": (_ABOVE_0,)},
     "wald": {"mean": (_ABOVE_0,), "scale": (_ABOVE_0,)},
-    "noncentral_chisquare": {"df": (_ABOVE_0,), "nonc": (_NOT_BELOW_0, _COUNTED)},
-    "noncentral_f": {"dfnum": (_ABOVE_0,), "dfden": (_ABOVE_0,), "nonc": (_NOT_BELOW_0, _COUNTED)},
+    "noncentral_chisquare": {"df": (_ABOVE_0,), "nonc": (_NOT_BELOW_0,)},
+    "noncentral_f": {"dfnum": (_ABOVE_0,), "dfden": (_ABOVE_0,), "nonc": (_NOT_BELOW_0,)},
+    "multivariate_normal": {"mean": (_FINITE,), "cov": (_FINITE,), "tol": (_NOT_BELOW_0,)},
     "standard_gamma": {"shape": (_NOT_BELOW_0,)},
     "gamma": {"shape": (_NOT_BELOW_0,), "scale": (_NOT_BELOW_0,)},
     "chisquare": {"df": (_ABOVE_0,)},
@@ -219,9 +220,21 @@ def _gamma_means(dtype: DType, n: Any, p: Any) -> None:
         )
 
 
+def _degrees_that_count(dtype: DType, df: Any, nonc: Any) -> None:
+    """Few degrees, and those of an array, become a Poisson number more."""
+    if (df.ndim or df <= 1) and not (nonc <= _MOST_MEAN).all():
+        raise DistributionError(
+            f"noncentral_chisquare of {df} degrees with nonc = {nonc}, which int64 cannot count",
+            place=calling_line(),
+            remedy="give a smaller one, or more than 1 degree, as a number",
+        )
+
+
 _TOGETHER: dict[str, Callable[..., None]] = {
     "uniform": _interval,
     "triangular": _triangle,
+    "noncentral_chisquare": _degrees_that_count,
+    "noncentral_f": lambda dtype, dfnum, dfden, nonc: _degrees_that_count(dtype, dfnum, nonc),
     "negative_binomial": _gamma_means,
 }
 

@@ -96,7 +96,8 @@ class Tracking:
                 if buffer == ARENA:
                     if stream not in ended:
                         ended.add(stream)
-                        mode = WRITE if self._together else READ  # each stream's last use counts
+                        # Each stream's last use counts; who has these bytes next writes them first.
+                        mode = WRITE if self._together else READ
                         records[number].append(self._number(Access(ARENA, mode, 0, self._arena, None)))
                     continue
                 if _inside(access, written.get(buffer, ())) or (stream, access) in same:

@@ -56,8 +56,22 @@ def test_shapes_dtypes_and_draws() -> None:
     assert rng.bit_generator.state["state"]["draw"] == 4
     first, again = (default_rng(33).multivariate_normal(MEAN, COVARIANCES, 9).numpy() for _ in range(2))
     np.testing.assert_array_equal(first, again)
-    singular = rng.multivariate_normal([0, 0], np.ones((2, 2)), 1000, dtype="f4").numpy()
-    np.testing.assert_allclose(singular[:, 0], singular[:, 1], atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["svd", "eigh"])
+@pytest.mark.parametrize("place", ["host", "device"])
+def test_singular_covariances(method: Any, place: str) -> None:
+    """Of rank 3, of which rounding makes some eigenvalues negative."""
+    factor = np.random.default_rng(3).normal(size=(6, 3)).astype("f4")
+    host = factor @ factor.T
+    covariances = ocl.asarray(host) if place == "device" else host.astype("f8")
+    x = default_rng(39).multivariate_normal(np.zeros(6), covariances, SIZE, method=method, tol=1e-5, dtype="f4").numpy()
+    np.testing.assert_allclose(x.T @ x / SIZE, host, atol=0.06 * np.abs(host).max())
+    lies_in = factor @ np.linalg.pinv(factor)
+    np.testing.assert_allclose(x @ lies_in.T, x, atol=0.02)
+
+
+SKEW: dict[str, Any] = {"mean": [0, 0], "cov": [[1, 0.5], [0, 1]]}
 
 
 @pytest.mark.parametrize(
@@ -72,6 +86,13 @@ def test_shapes_dtypes_and_draws() -> None:
         ({"mean": [0.0, 0.0], "cov": [[1.0, 2.0], [0.0, 1.0]], "check_valid": "raise"}, DistributionError, "symmetric"),
         ({"mean": [0.0], "cov": [[-1.0]], "method": "cholesky"}, DistributionError, "positive semidefinite"),
         ({"mean": [0.0], "cov": [[-1.0]], "method": "eigh", "check_valid": "raise"}, DistributionError, "semidefinite"),
+        *[
+            ({**SKEW, "method": method, "check_valid": "raise"}, DistributionError, "symmetric")
+            for method in ("svd", "eigh", "cholesky")
+        ],
+        ({"mean": [0.0, 0.0], "cov": [[1.0, np.nan], [np.nan, 1.0]]}, DistributionError, "which is NaN"),
+        ({"mean": [np.inf], "cov": [[1.0]]}, DistributionError, "mean = [inf], which is infinite"),
+        ({"mean": [0.0], "cov": [[1.0]], "tol": "a"}, DTypeError, "tol = 'a', which is no number"),
     ],
 )
 def test_what_is_refused(how: dict[str, Any], kind: type[Error], words: str) -> None:

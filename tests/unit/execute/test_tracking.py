@@ -107,7 +107,23 @@ PARTS: list[Step] = [
 """Together they write every byte, and each of them not."""
 
 
+LATE_WRITE: list[Step] = [
+    (0, [(READ, 0, 1, 4)]),
+    (1, [(READ, 8, 1, 4)]),
+    (0, [(WRITE, 0, 1, 4)]),
+    (0, [(WRITE, 2, 1, 1)]),
+]
+"""Another stream reads what the first write does not come after."""
+AT_THE_END: list[Step] = [(0, [(WRITE, low, 1, count)]) for low, count in ((0, 4), (4, 4), (2, 4), (20, 8))]
+"""The last step touches what no other one does."""
+LONG_FIRST: list[Step] = [(0, [(WRITE, low, 1, count)]) for low, count in ((0, 30), (2, 4), (8, 4), (4, 2))]
+"""The first range goes further than the last one."""
+
+
 @example(before=[(3, (READ, 4, 1, 4))], steps=PARTS, between=[], after=[], watched=False)
+@example(before=[], steps=LATE_WRITE, between=[], after=[(2, (WRITE, 8, 1, 4))], watched=False)
+@example(before=[], steps=AT_THE_END, between=[], after=[(2, (WRITE, 24, 1, 4))], watched=False)
+@example(before=[], steps=LONG_FIRST, between=[], after=[(2, (WRITE, 24, 1, 4))], watched=False)
 @given(before=COMMANDS, steps=STEPS, between=COMMANDS, after=COMMANDS, watched=st.booleans())
 def test_everything_is_ordered(
     before: list[tuple[int, Strided]],
@@ -133,6 +149,16 @@ def test_everything_is_ordered(
         if number < 2:
             program()
     assert not world.violations()
+
+
+@pytest.mark.parametrize("last", [(WRITE, 12, 1, 4), (WRITE, 4, 3, 8)], ids=["a hole", "gaps"])
+def test_what_a_program_does_not_write_whole_stays_spoiled(last: Strided) -> None:
+    """A span is a write only of bytes that are all written: of others, who wrote them before has to be heard of."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tracking, "_MOST_TRACKED", 2)
+        found = tracked([(0, [(WRITE, 0, 1, 4)]), (0, [(WRITE, 4, 1, 4)]), (0, [last])])
+    (span,) = found.accesses
+    assert span.mode == READ | WRITE
 
 
 def touch(storage: Storage, one: Access) -> Touch:

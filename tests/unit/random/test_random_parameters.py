@@ -81,6 +81,8 @@ def test_lengths_of_bytes_that_are_none(length: Any) -> None:
         (lambda rng: rng.noncentral_chisquare(0, 1), "df = 0, which is not above 0"),
         (lambda rng: rng.noncentral_chisquare(2, -1), "nonc = -1, which is below 0"),
         (lambda rng: rng.noncentral_f(1, 0, 1), "dfden = 0"),
+        (lambda rng: rng.noncentral_chisquare(1, 1e19), "which int64 cannot count"),
+        (lambda rng: rng.noncentral_f([3, 3], 5, 1e19), "which int64 cannot count"),
         (lambda rng: rng.geometric(0), "geometric with p = 0, which is not above 0"),
         (lambda rng: rng.geometric(1.5), "which is above 1"),
         (lambda rng: rng.logseries(1.0), "logseries with p = 1.0, which is not below 1"),
@@ -98,6 +100,20 @@ def test_few_degrees_that_are_not_central_take_float64(fp64: bool) -> None:
         assert (rng.noncentral_chisquare(0.5, [1.0, 2.0], 2).numpy() >= 0).all()
     else:
         refused(lambda rng: rng.noncentral_chisquare(0.5, 1.0), "no float64", kind=DTypeError)
+
+
+def test_parameters_near_the_ends_of_floats() -> None:
+    rng = default_rng(1)
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        assert (rng.noncentral_chisquare(5.0, 1e19, 9).numpy() > 9e18).all()
+        assert (rng.standard_gamma(1e38, 9, "f4").numpy() > 9e37).all()
+        x = rng.beta(1e-50, 1e-50, 99, dtype="f4").numpy()
+        assert set(x.tolist()) == {0.0, 1.0}
+        x = rng.dirichlet([1e-50, 1e-50, 1e-50], 9, dtype="f4").numpy()
+        np.testing.assert_array_equal(x.sum(axis=-1), 1)
+        assert (rng.standard_gamma(0, 9, "f4").numpy() == 0).all()
+        flat = rng.wald(1e25, 1.0, 999, dtype="f4").numpy()
+        assert 1.5 < np.median(flat) < 3.0
 
 
 def test_ranges_of_float64(fp64: bool) -> None:
