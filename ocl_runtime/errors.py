@@ -8,13 +8,13 @@ Error
 ├── ZeroDivisorError        (also ZeroDivisionError)  checked mode: a kernel divides an integer by 0
 ├── DTypeError              (also TypeError)   a dtype that an operation, argument or device does not take
 ├── ShapeError              (also ValueError)  shapes, axes, sizes or indices that do not fit
+│   ├── MatrixShapeError    (also LinAlgError)  no matrices, or not square ones, where an algorithm needs them
 │   ├── IndexingError       (also IndexError)  an index, a mask or an axis that an array does not have
 │   └── RankError           (also TypeError)   len, iter or float of an array with too few or too many axes
 ├── MemoryAccessError       (also IndexError)  interpreter: access outside of an allocation
 ├── DataRaceError           interpreter: two work-items, one element, no order
 ├── NumberRangeError        (also OverflowError)  a number that a dtype, or an index of a kernel, cannot hold
 ├── LinAlgError             (also LinAlgError)  as NumPy's: a matrix that is singular or not positive definite
-│   └── MatrixShapeError    (also ShapeError)  no matrices, or not square ones, where an algorithm needs them
 ├── DistributionError       (also ValueError)  a seed, a state or a parameter that random numbers cannot have
 ├── SettingError            (also ValueError)  a setting or environment variable that makes no sense
 ├── InputFileError          (also OSError)     a file that is missing or cannot be read or written
