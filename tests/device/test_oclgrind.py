@@ -276,7 +276,7 @@ def places(begins: Callable[[str], None]) -> None:
 pytestmark = UNDER_OCLGRIND
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_reported(fault: str) -> None:
     assert PLANTED[fault].lower() in reports(__file__)[fault].lower(), reports(__file__)[fault]

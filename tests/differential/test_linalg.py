@@ -255,6 +255,7 @@ RTOLS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", RTOLS)
 def test_each_matrix_has_its_own_tolerance(runtime: InterpretedRuntime, kind: str) -> None:
     host = np.array([np.diag([1, 1e-2, 1e-4])] * 3)
@@ -276,6 +277,7 @@ def test_least_squares_of_what_has_no_reciprocals(runtime: InterpretedRuntime, f
     np.testing.assert_allclose(found, np.full(2, 1 / 1.2) / factor, rtol=1e-12)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("order", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc"])
 def test_conditions_of_singular_matrices(runtime: InterpretedRuntime, order: Any) -> None:
     """Nothing is raised for them, nor for a batch in which some are singular; NaN stays NaN."""
@@ -315,6 +317,7 @@ def test_every_algorithm_of_complex_matrices(runtime: InterpretedRuntime) -> Non
     within((np.tril(factors[:5], -1) + np.eye(5, dtype="c8")) @ np.triu(factors[:5]), square, largest(square))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("columns", [1, 12])
 def test_rows_of_right_sides_are_moved_without_going_through_pivots(runtime: InterpretedRuntime, columns: int) -> None:
     """The first launch of a system, which does the same for each element however large the matrices are."""

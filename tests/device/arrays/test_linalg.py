@@ -59,7 +59,7 @@ def test_factors_and_systems(runtime: Runtime, shape: tuple[int, ...], dtype: st
         within(adjoint(q) @ q, identity(host, n), 1)
 
 
-@pytest.mark.sample(27)
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shape", [(40, 9, 9), (60, 45), (20, 50)])

@@ -25,7 +25,7 @@ def identity(host: np.ndarray, n: int) -> np.ndarray:
     return np.broadcast_to(np.eye(n, dtype=host.dtype), (*host.shape[:-2], n, n))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", ["f4", "c8", "f8"])
 @pytest.mark.parametrize("shape", [(1, 1), (5, 1), (1, 5), (3, 1, 1)])
 def test_one_singular_value(runtime: Runtime, shape: tuple[int, ...], dtype: str) -> None:
@@ -47,7 +47,7 @@ RANK_1: dict[str, Any] = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", ["f4", "c8", "f8"])
 @pytest.mark.parametrize("name", RANK_1)
 def test_matrices_of_rank_1_have_orthonormal_factors(runtime: Runtime, name: str, dtype: str) -> None:

@@ -27,7 +27,7 @@ def places(host: np.ndarray, k: int) -> np.ndarray:
     return (host.size - 1 - np.argsort(host[::-1], kind="stable"))[::-1][:k]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("dtype", "length"),
     [(dtype, length) for dtype in KINDS for length in (100, LONG)],
