@@ -118,7 +118,7 @@ _ROWS = [
     _row(
         "abs",
         "N->N",
-        {"float": "fabs({0})", "int/vector": "as_{T}(abs({0}))", "int": "({T})abs({0})", "any": "abs({0})"},
+        {"float": "fabs({0})", "int/vector": "as_{T}(abs({0}))", "int": "({T})abs({0})", "any": "({0})"},
         np.abs,
         ulp=EXACT,
     ),

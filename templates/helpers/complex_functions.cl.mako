@@ -49,8 +49,10 @@ const ${t.R} x = fabs(z.x), y = fabs(z.y);
     const ${t.R} angle = atan2(z.y, z.x);
     if (size > ${t.number("0.5")} && size < ${t.number("2.0")}) { /* near 1, of which the logarithm is near 0 */
         const ${t.R} first = most * most, second = least * least;
-        const ${t.R} rest = fma(most, most, -first) + fma(least, least, -second);
-        return (${t.T})(${t.number("0.5")} * log1p(((first - 1) + second) + rest), angle);
+        /* Below 1/2, the first difference is rounded, too. */
+        const ${t.R} below = first - 1, lost = first - (below + 1);
+        const ${t.R} rest = fma(most, most, -first) + fma(least, least, -second) + lost;
+        return (${t.T})(${t.number("0.5")} * log1p((below + second) + rest), angle);
     }
     if (isinf(size) && isfinite(most))
         return (${t.T})(log(hypot(${t.number("0.5")} * x, ${t.number("0.5")} * y)) + ${t.number("0.6931471805599453")}, angle);

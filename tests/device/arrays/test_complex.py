@@ -267,7 +267,8 @@ def test_logarithms_near_zero_keep_the_digits_of_the_real_part(runtime: Runtime,
     if not has(runtime, dtype):
         pytest.skip("no float64")
     circle = np.exp(2j * np.pi * RANDOM.random(1000)) * (1 + RANDOM.normal(size=1000) * 10.0 ** -RANDOM.integers(0, 8))
-    near = np.concatenate([circle, np.exp(1j * RANDOM.uniform(-0.5, 0.5, 1000))]).astype(dtype)
+    diagonal = np.exp(1j * np.pi / 4 * RANDOM.normal(1, 1e-3, 1000)) * (1 - RANDOM.random(1000) * 2e-3)
+    near = np.concatenate([circle, np.exp(1j * RANDOM.uniform(-0.5, 0.5, 1000)), diagonal]).astype(dtype)
     less = (near - 1)[(np.abs(near - 1) < 0.7)].astype(dtype)
     with ocl.use(runtime):
         for function, z, around in ((ocl.log, near, 0), (ocl.log1p, less, 1)):

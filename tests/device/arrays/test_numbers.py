@@ -172,3 +172,11 @@ def test_short_powers_do_without_pow(runtime: Runtime) -> None:
 
     assert re.findall(r"= (\w+) ", kernel(x**2 + x**3 + x**4 + x**0.5 + x**-1)).count("pow") == 0
     assert re.findall(r"= (\w+) ", kernel(x**2.5)).count("pow") == 2, "in lanes, and at the end"
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u4", "u8"])
+def test_magnitudes_of_unsigned_integers_are_themselves(runtime: Runtime, dtype: str) -> None:
+    """Intel's compiler takes what is negated under OpenCL's `abs` for what it was before."""
+    host = np.array([5, 3, 0, 77], dtype)
+    with ocl.use(runtime):
+        np.testing.assert_array_equal(ocl.abs(-ocl.asarray(host)).numpy(), np.abs(-host))
