@@ -23,6 +23,8 @@ from ocl_runtime.arrays import (
     matrix_transpose,
     real,
     result_type,
+    tril,
+    triu,
     use,
 )
 from ocl_runtime.arrays.array import arrays_of, shows_values
@@ -87,6 +89,12 @@ def order_of(what: str, order: Any, *, of_matrices: bool = False) -> Any:
 def adjoint(x: Array) -> Array:
     """The conjugate transposes of matrices: of real ones the transposes, which are views."""
     return matrix_transpose(conj(x) if x._dtype.is_complex else x)
+
+
+def from_lower(x: Array) -> Array:
+    """Symmetric or Hermitian matrices of which the lower triangles are read, and of their diagonals the real parts."""
+    below = tril(x, k=-1)
+    return below + adjoint(below) + triu(tril(real(x)))
 
 
 def divided(x: Array, divisors: Array) -> Array:

@@ -25,15 +25,21 @@ from ocl_runtime.arrays import (
     sqrt,
     sum,
     take_along_axis,
-    tril,
-    triu,
     use,
     where,
     zeros,
 )
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.linalg.factors import qr
-from ocl_runtime.linalg.operands import adjoint, called, divided, identity_like, matrices, squared_magnitudes
+from ocl_runtime.linalg.operands import (
+    adjoint,
+    called,
+    divided,
+    from_lower,
+    identity_like,
+    matrices,
+    squared_magnitudes,
+)
 from ocl_runtime.linalg.vectors import diagonal
 
 _LARGE = 32
@@ -126,8 +132,7 @@ def _symmetric(x: Array) -> tuple[Array, Array]:
     """
     if not x.size:
         return real(x[..., 0] if x.shape[-1] else x[..., :0].sum(axis=-1)), x
-    below = tril(x, k=-1)
-    whole = below + adjoint(below) + triu(tril(real(x)))
+    whole = from_lower(x)
     scaled = divided(whole, _scale(whole))
     shift = maximum(2 * _bound(scaled), 1)
     rows = called(OrthogonalRows(), scaled + shift * identity_like(x, x.shape[-1], ()))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ocl_ir.graph.linalg import LuFactor, LuSolve
-from ocl_ir.guards import integer
-from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import (
     Array,
     abs,
@@ -31,8 +29,8 @@ from ocl_runtime.arrays import (
     use,
     where,
 )
+from ocl_runtime.arrays.functions.counting import as_integer
 from ocl_runtime.arrays.operands import ArrayLike
-from ocl_runtime.errors import DTypeError
 from ocl_runtime.linalg.factors import as_right_side, system
 from ocl_runtime.linalg.operands import called, floating_arrays, identity_like, matrices, raise_if
 from ocl_runtime.linalg.vectors import diagonal
@@ -102,17 +100,8 @@ def slogdet(x: ArrayLike, /) -> SlogdetResult:
 def matrix_power(x: ArrayLike, n: int, /) -> Array:
     """Powers of matrices by an integer; a negative one is that of the inverses. Errors as of `solve`, and `DTypeError`
     for what is no integer."""
-    x, n = matrices("matrix_power", x, square=True), exponent_of(n)
+    x, n = matrices("matrix_power", x, square=True), as_integer(f"matrix_power by {n!r}", n)
     return multiplied(inv(x), -n, matmul) if n < 0 else multiplied(x, n, matmul)
-
-
-def exponent_of(n: Any) -> int:
-    """The exponent of `matrix_power`. Raises `DTypeError` for what is no integer."""
-    try:
-        exponent: int = integer(n)
-    except TypeError:
-        raise DTypeError(f"matrix_power by {n!r}", place=calling_line(), remedy="give an integer") from None
-    return exponent
 
 
 def multiplied(x: Array, n: int, product: Callable[[Array, Array], Array]) -> Array:

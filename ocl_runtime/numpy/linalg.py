@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 import ocl_runtime.arrays as xp
-from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BF16, F16
 from ocl_runtime import linalg
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import shows_values
 from ocl_runtime.arrays.axes import axes_of
+from ocl_runtime.arrays.functions.counting import as_integer
 from ocl_runtime.errors import DTypeError, Error, LinAlgError, MatrixShapeError, ShapeError
 from ocl_runtime.linalg.eigen import EigResult
 from ocl_runtime.linalg.factors import QRResult
-from ocl_runtime.linalg.operands import adjoint, checked, raise_if
+from ocl_runtime.linalg.operands import adjoint, checked, from_lower, raise_if
 from ocl_runtime.linalg.ranks import LstsqResult
 from ocl_runtime.linalg.spectra import EighResult, SVDResult
-from ocl_runtime.linalg.systems import SlogdetResult, exponent_of, multiplied
+from ocl_runtime.linalg.systems import SlogdetResult, multiplied
 from ocl_runtime.numpy.folds import as_common
 from ocl_runtime.numpy.operands import NOT_GIVEN, array_of, arrays, floats
 from ocl_runtime.numpy.products import dot
@@ -79,7 +79,7 @@ def slogdet(a: Any) -> SlogdetResult:
 
 def matrix_power(a: Any, n: int) -> Array:
     """Powers of matrices; of integers they are integers, unless the exponent is negative."""
-    x, exponent = checked("matrix_power", array_of(a), square=True), exponent_of(n)
+    x, exponent = checked("matrix_power", array_of(a), square=True), as_integer(f"matrix_power by {n!r}", n)
     return linalg.matrix_power(floats(x)[0], exponent) if exponent < 0 else multiplied(x, exponent, matmul)
 
 
@@ -150,10 +150,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 def _whole(what: str, a: Any, hermitian: bool) -> Array:
     """Matrices as they are, or with the lower triangle in place of both."""
     x = floats(a)[0]
-    if not hermitian:
-        return x
-    below = xp.tril(checked(what, x, square=True), k=-1)
-    return below + adjoint(below) + xp.triu(xp.tril(xp.real(x)))
+    return from_lower(checked(what, x, square=True)) if hermitian else x
 
 
 def svdvals(x: Any, /) -> Array:
@@ -326,10 +323,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse of the product with a tensor over its first `ind` axes."""
     x = floats(a)[0]
-    try:
-        ind = int(integer(ind))
-    except TypeError:
-        raise DTypeError(f"tensorinv with ind={ind!r}", place=calling_line(), remedy="give an integer") from None
+    ind = as_integer(f"tensorinv with ind={ind!r}", ind)
     if ind < 1:
         raise ShapeError(f"tensorinv with ind={ind}", place=calling_line(), remedy="give a positive number of axes")
     rows = 1

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import ocl_runtime.arrays as xp
-from ocl_ir.guards import integer
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import shows_values
-from ocl_runtime.errors import DTypeError, Error, ShapeError
+from ocl_runtime.arrays.functions.counting import as_integer
+from ocl_runtime.errors import Error, ShapeError
 from ocl_runtime.linalg import eigvals
 from ocl_runtime.numpy import linalg
 from ocl_runtime.numpy.elementwise import UFUNCS
@@ -100,10 +100,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 def _times(what: str, m: Any, inverse: str) -> int:
-    try:
-        times = int(integer(m))
-    except TypeError:
-        raise DTypeError(f"{what} {m!r} times", place=calling_line(), remedy="give an integer") from None
+    times = as_integer(f"{what} {m!r} times", m)
     if times < 0:
         raise ShapeError(f"{what} {times} times", place=calling_line(), remedy=f"use {inverse} {-times} times")
     return times
@@ -152,11 +149,11 @@ def roots(p: Any) -> Array:
         raise ShapeError(f"roots of shape {coefficients.shape}", place=calling_line(), remedy="give one polynomial")
     trailing = 0
     with xp.use(coefficients._executor):
-        found = xp.zeros(0, dtype=real(coefficients._executor))  # NumPy's, if there are none
+        zeros = xp.zeros(0, dtype=real(coefficients._executor))  # NumPy's, if there are none
     if shows_values(coefficients):
         places = np.flatnonzero(xp.not_equal(coefficients, 0).numpy())
         if not places.size:
-            return found
+            return zeros
         trailing = coefficients.size - 1 - int(places[-1])
         coefficients = coefficients[int(places[0]) : int(places[-1]) + 1]
     degree = coefficients.size - 1
@@ -164,8 +161,8 @@ def roots(p: Any) -> Array:
         first = -coefficients[1:] / coefficients[0]
         with xp.use(coefficients._executor):
             below = xp.eye(degree - 1, degree, dtype=coefficients.dtype)
-        found = linalg.eigvals_real_if_all(xp.concat([first[None, :], below]))
-    return xp.pad(found, [(0, trailing)]) if trailing else found
+        zeros = linalg.eigvals_real_if_all(xp.concat([first[None, :], below]))
+    return xp.pad(zeros, [(0, trailing)]) if trailing else zeros
 
 
 # ---------------------------------------------------------------------- least squares
@@ -201,15 +198,15 @@ def polyfit(
         values = values * (weights[:, None] if values.ndim == 2 else weights)
     scale = xp.sqrt(xp.sum(powers * powers, axis=0))
     scaled = powers / scale
-    found = linalg.lstsq(scaled, values, rcond)
-    coefficients = (found.solution.T / scale).T
+    fit = linalg.lstsq(scaled, values, rcond)
+    coefficients = (fit.solution.T / scale).T
     if full:
-        return coefficients, found.residuals, found.rank, found.singular_values, rcond
-    if shows_values(points) and int(found.rank) != order:
+        return coefficients, fit.residuals, fit.rank, fit.singular_values, rcond
+    if shows_values(points) and int(fit.rank) != order:
         warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
     if not cov:
         return coefficients
-    return coefficients, _covariances(scaled, scale, found.residuals, values, unscaled=cov == "unscaled")
+    return coefficients, _covariances(scaled, scale, fit.residuals, values, unscaled=cov == "unscaled")
 
 
 def _covariances(scaled: Array, scale: Array, residuals: Array, values: Array, *, unscaled: bool) -> Array:
@@ -228,7 +225,7 @@ def _covariances(scaled: Array, scale: Array, residuals: Array, values: Array, *
 
 
 def _degree(deg: object) -> int:
-    degree = int(integer(deg))
+    degree = as_integer(f"polyfit of degree {deg!r}", deg)
     if degree < 0:
         raise Error(f"polyfit of degree {degree}", place=calling_line(), remedy="give one of at least 0")
     return degree

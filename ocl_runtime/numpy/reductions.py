@@ -205,7 +205,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         weight = array_of(weights, executor=x._executor)
         x, weight = (array_of(factor, common_of(x.dtype, weight.dtype, *_real(x))) for factor in (x, weight))
         if weight.shape != x.shape:
-            weight = _along(weight, axis, x.ndim)
+            weight = weights_along(weight, axis, x.ndim)
         weight = xp.broadcast_to(weight, x.shape)
         total = xp.sum(weight, axis=axis, keepdims=_keep(keepdims))
         result = xp.sum(x * weight, axis=axis, keepdims=_keep(keepdims)) / total
@@ -216,7 +216,7 @@ def _real(x: Array) -> tuple[type, ...]:
     return () if x.dtype.kind in "fc" else (np.float64,)
 
 
-def _along(weight: Array, axis: Any, ndim: int) -> Array:
+def weights_along(weight: Array, axis: Any, ndim: int) -> Array:
     """Weights with an axis of length 1 for each that they do not have."""
     axes = [number % ndim for number in (axis if isinstance(axis, tuple) else (axis or 0,))]
     ordered = xp.permute_dims(weight, sorted(range(len(axes)), key=axes.__getitem__))

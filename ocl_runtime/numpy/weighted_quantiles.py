@@ -13,6 +13,7 @@ from ocl_runtime.arrays.axes import axes_of
 from ocl_runtime.errors import DTypeError, ShapeError
 from ocl_runtime.numpy.operands import array_of, uploaded_floats
 from ocl_runtime.numpy.promotion import on_device
+from ocl_runtime.numpy.reductions import weights_along
 
 
 def weights_of(what: str, weights: Any, x: Array, axis: Any) -> Array:
@@ -38,9 +39,7 @@ def weights_of(what: str, weights: Any, x: Array, axis: Any) -> Array:
             place=place,
             remedy="give one weight for each element along the axes, or for each of all elements",
         )
-    ordered = xp.permute_dims(weight, tuple(sorted(range(len(named)), key=named.__getitem__)))
-    ones = tuple(length if number in named else 1 for number, length in enumerate(x.shape))
-    return xp.broadcast_to(xp.reshape(ordered, ones), x.shape)
+    return xp.broadcast_to(weights_along(weight, axis, x.ndim), x.shape)
 
 
 def _check_values(what: str, weights: np.ndarray[Any, Any], axis: Any) -> None:

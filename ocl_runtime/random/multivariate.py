@@ -42,8 +42,8 @@ def multivariate_normal(
                 place=calling_line(),
                 remedy=f"use one of {', '.join(known.__args__)}",  # type: ignore[attr-defined]
             )
-    found = checked("multivariate_normal", {"mean": mean, "cov": cov, "tol": tol})
-    middle, covariances = found["mean"], found["cov"]
+    parameters = checked("multivariate_normal", {"mean": mean, "cov": cov, "tol": tol})
+    middle, covariances = parameters["mean"], parameters["cov"]
     if middle.ndim != 1 or covariances.shape != (middle.size, middle.size):
         raise ShapeError(
             f"multivariate_normal of a mean of shape {middle.shape} and covariances of shape {covariances.shape}",

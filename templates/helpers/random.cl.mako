@@ -73,6 +73,24 @@ ${blocks(t, t.lanes, "")}\
 }
 </%def>
 ##
+## The two words, `first` and `second`, of the candidate for number `number` in turn `turn`: those of its half of a block,
+## or in 64 bits of its block, each turn of the next draw of the stream.
+<%def name="candidate_words(t)" buffered="True">\
+        /* The next draw of the stream. */
+% if t.bits == 32:
+<% zero, one = ("0u", "1u") if t.lanes == 1 else (f"({t.T})(0u)", f"({t.T})(1u)") %>\
+        const ${t.T} c2 = draw_low + (uint)turn;
+        const ${t.T} c3 = draw_high + (c2 < draw_low ? ${one} : ${zero});
+${blocks(t, t.lanes, "", "number >> 1")}\
+        const ${t.T} first = (number & 1u) != 0u ? w2 : w0, second = (number & 1u) != 0u ? w3 : w1;
+% else:
+        const ${t.T} draw = (draw_low & 0xffffffffUL) + (ulong)turn;
+        const ${t.T} c2 = draw & 0xffffffffUL, c3 = (draw_high + (draw >> 32)) & 0xffffffffUL;
+${blocks(t, t.lanes, "", "number & 0x7fffffffffffffffUL")}\
+        const ${t.T} first = w0, second = w1;
+% endif
+</%def>
+##
 ## The statements that make the bits of a normal number of `word`, and the `result` that they are for.
 <%def name="normal_statements(t, result)" buffered="True">\
 <%

@@ -59,20 +59,10 @@ static inline ${t.T} gamma_bits_${t.T}(const ${t.T} number, const ${t.T} c1, con
     const ${f} c = as_${f}(c_bits), d = as_${f}(d_bits);
     ${f} found = 0.0${e};
     for (int turn = 0; turn < 8; ++turn) {
-        /* The next draw of the stream. */
-% if t.bits == 32:
-        const ${t.T} c2 = draw_low + (uint)turn;
-        const ${t.T} c3 = draw_high + (c2 < draw_low ? ${"1u" if t.lanes == 1 else f"({t.T})(1u)"} : ${"0u" if t.lanes == 1 else f"({t.T})(0u)"});
-${random.blocks(t, t.lanes, "", "number >> 1")}\
-        const ${t.T} word = (number & 1u) != 0u ? w2 : w0, other = (number & 1u) != 0u ? w3 : w1;
-% else:
-        const ${t.T} draw = (draw_low & 0xffffffffUL) + (ulong)turn;
-        const ${t.T} c2 = draw & 0xffffffffUL, c3 = (draw_high + (draw >> 32)) & 0xffffffffUL;
-${random.blocks(t, t.lanes, "", "number & 0x7fffffffffffffffUL")}\
-        const ${t.T} word = w0, other = w1;
-% endif
+${random.candidate_words(t)}\
         ${t.T} normal;
         {
+            const ${t.T} word = first;
 ${random.normal_statements(t, "normal =") | deepest}\
         }
         const ${f} y = as_${f}(normal);
@@ -86,7 +76,7 @@ ${parts(t, f, "positive", "base") | deeper}\
         const ${f} r = is_near ? t : base_fraction;
 ${logarithm(t, f, "k", "r", "base") | deeper}\
         const ${f} most = 0.5${e} * y * y + d * (3.0${e} * base_log - t * (3.0${e} + t * (3.0${e} + t)));
-        const ${f} u = convert_${f}(other) * 0x1p-${t.bits}${e} + 0x1p-${t.bits + 1}${e};
+        const ${f} u = convert_${f}(second) * 0x1p-${t.bits}${e} + 0x1p-${t.bits + 1}${e};
 ${parts(t, f, "u", "u") | deeper}\
 ${logarithm(t, f, "u_exponent", "u_fraction", "u") | deeper}\
         const ${f} candidate = (base > 0.0${e} & u_log < most) ? d * (base * base * base) : (${f})(0.0${e});

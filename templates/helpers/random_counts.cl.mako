@@ -54,15 +54,11 @@ ${candidates.logarithm(t, f, f"{name}_k", f"{name}_r", name)}\
 ## The candidates of numbers, each from two words, until none is rejected; `expected` if all of one are.
 <%def name="turns_begin(t)" buffered="True">\
 <% f = double_of(t) %>\
-    const ${t.T} place = number << 1;
     ${f} found = -1.0;
     for (int turn = 0; turn < 20; ++turn) {
-        /* The next draw of the stream. */
-        const ${t.T} draw = (draw_low & 0xffffffffUL) + (ulong)turn;
-        const ${t.T} c2 = draw & 0xffffffffUL, c3 = (draw_high + (draw >> 32)) & 0xffffffffUL;
-${random.blocks(t, t.lanes, "")}\
-        const ${f} u = convert_${f}(w0) * 0x1p-64 + 0x1p-65 - 0.5;
-        const ${f} v = convert_${f}(w1) * 0x1p-64 + 0x1p-65;
+${random.candidate_words(t)}\
+        const ${f} u = convert_${f}(first) * 0x1p-64 + 0x1p-65 - 0.5;
+        const ${f} v = convert_${f}(second) * 0x1p-64 + 0x1p-65;
         const ${f} room = 0.5 - fabs(u);
 </%def>
 <%def name="turns_end(t)" buffered="True">\

@@ -248,9 +248,9 @@ def write_order(pivots: Any, order: Any) -> None:
     item = global_id(0)
     if item < pivots.shape[0] * n:
         batch = item // n
-        place = item % n
-        order[batch, 0, place] = pivots[batch, place]
-        order[batch, 1, place] = source_of(place, batch, pivots, 0)
+        row = item % n
+        order[batch, 0, row] = pivots[batch, row]
+        order[batch, 1, row] = source_of(row, batch, pivots, 0)
 
 
 def _everywhere(
