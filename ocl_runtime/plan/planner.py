@@ -23,11 +23,12 @@ from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
-from ocl_runtime.plan.kernels.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.kernels.custom_call import Call, call_launches
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output
 from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.kernels.products.contraction import Contraction
+from ocl_runtime.plan.kernels.products.launches import contract_launches, is_read_in_place
 from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
 from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
@@ -236,12 +237,9 @@ class _Planner:
         left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in leaves)
         layout = Layout.contiguous(root.shape)
         target = self._memory.fresh(root, layout)
-        contraction = Contraction(
-            left=left,
-            right=right if in_lanes(right.layout) else self._dense(right),
-            accumulator=root.accumulator,
-            dtype=root.dtype,
-        )
+        contraction = Contraction(left=left, right=right, accumulator=root.accumulator, dtype=root.dtype)
+        if not is_read_in_place(contraction, self._executor.target):
+            contraction = replace(contraction, right=self._dense(right))
         allocate = self._executor.allocate
         self.launches += contract_launches(contraction, target.storage, allocate, self._lowering(root.where))
         return target

@@ -59,6 +59,18 @@ class Fold(NamedTuple):
         return (self.arg,)
 
 
+class Product(NamedTuple):
+    """What the kernel of a product of matrices computes, as `dtype`; such a kernel has one."""
+
+    dtype: DType
+    op: str = "contract"
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """None: it reads its operands itself."""
+        return ()
+
+
 class Lookup(NamedTuple):
     """The element of a leaf at coordinates that are earlier values of the group, given by their places."""
 
@@ -71,12 +83,12 @@ class Lookup(NamedTuple):
         return self.args
 
 
-Value: TypeAlias = Leaf | Operation | Fold | Lookup
+Value: TypeAlias = Leaf | Operation | Fold | Lookup | Product
 
 
 def dtype_of(value: Value) -> DType:
     """The dtype of a value."""
-    return value.dtype if isinstance(value, Operation | Fold) else leaf_of(value).source.dtype
+    return value.dtype if isinstance(value, Operation | Fold | Product) else leaf_of(value).source.dtype
 
 
 def leaf_of(value: Leaf | Lookup) -> Leaf:

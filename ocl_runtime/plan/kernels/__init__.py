@@ -16,8 +16,7 @@ reduce_kernel.py    what their kernels share
 reduce_rows.py      those that go along rows
 reduce_held.py      those that hold rows in registers
 reduce_columns.py   those that go along columns
-contract.py         how matrices are multiplied
-contract_kernel.py  kernels for that
+products/           products of matrices
 scan.py             how a running sum is computed
 scan_kernel.py      kernels for running sums
 scan_tile.py        what of them reads, scans and writes a tile

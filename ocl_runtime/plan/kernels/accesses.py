@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
-from ocl_runtime.plan.fusion.values import Fold, Lookup, Operation, Value, laid_out
+from ocl_runtime.plan.fusion.values import Fold, Lookup, Operation, Product, Value, laid_out
 from ocl_runtime.plan.kernels.form import Access, Fetch, Parameters, Term
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.windows import Window
@@ -40,7 +40,7 @@ def accesses(
     remaining = iter(enumerate(layouts))
     described: list[Term] = []
     for value, name in zip(values, leaf_names(values, names, others), strict=True):
-        if isinstance(value, Operation) or isinstance(value, Fold):  # noqa: SIM101  # a union takes longer
+        if isinstance(value, Operation) or isinstance(value, Fold) or isinstance(value, Product):  # noqa: SIM101  # a union takes longer
             described.append(value)
         elif isinstance(value, Lookup):
             described.append(_fetch(value, name, parameters))

@@ -20,7 +20,7 @@ from ocl_ir.graph.build import Storage
 from ocl_ir.guards import Given, Number
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, BOOL, COMPLEX_LANES, F16, F32, LANES, U8, U32, U64, DType, Pointer
-from ocl_runtime.plan.fusion.values import Fold, Operation, Value, dtype_of
+from ocl_runtime.plan.fusion.values import Fold, Operation, Product, Value, dtype_of
 from ocl_runtime.plan.launch import Address, Argument, Later, passed
 from ocl_runtime.plan.target import Target
 
@@ -101,7 +101,7 @@ class Spec(NamedTuple):
     length: str = ""
 
 
-Term: TypeAlias = Access | Operation | Fold | Fetch
+Term: TypeAlias = Access | Operation | Fold | Fetch | Product
 """A value of a group, with leaves as they are reached."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -21,10 +21,11 @@ from ocl_ir.language.values.values import ArrayView, Memory, Number
 from ocl_ir.layout import Layout
 from ocl_ir.types import I32, I64, DType, Pointer
 from ocl_runtime.plan.fusion.values import Leaf, Value
-from ocl_runtime.plan.kernels.contract import Contraction, contract_launches, in_lanes
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output, Parameters
 from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.kernels.products.contraction import Contraction
+from ocl_runtime.plan.kernels.products.launches import contract_launches, is_read_in_place
 from ocl_runtime.plan.launch import Address, Launch
 
 _MOST_NARROW = 2**31 - 2**20
@@ -177,9 +178,9 @@ class Launches:
     def product(self, left: Buffer, right: Buffer) -> Buffer:
         """The products of matrices, in memory of their own."""
         target = self.scratch(left.dtype, (*left.shape[:-1], right.shape[-1]))
-        if not in_lanes(right.layout) and right.shape[-1] != 1:
-            right = self.dense(right)
         contraction = Contraction(left=leaf(left), right=leaf(right), accumulator=left.dtype, dtype=left.dtype)
+        if right.shape[-1] != 1 and not is_read_in_place(contraction, self.target):
+            contraction = replace(contraction, right=leaf(self.dense(right)))
         self.made += contract_launches(contraction, target.storage, self._allocate, self._lowering)
         return target
 

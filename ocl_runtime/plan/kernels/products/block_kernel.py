@@ -1,4 +1,4 @@
-"""Writes the kernels that multiply matrices; `ocl_runtime.plan.kernels.contract` decides which."""
+"""Writes the kernels that multiply matrices; `products.blocks` decides which."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNROLL = 4
 
 
 @dataclass(frozen=True, slots=True)
-class ContractForm:
+class BlockForm:
     """The key of the kernel.
 
     A work-item has `rows` rows by `vectors` vectors of `lanes` columns; the `items` of a group lie `across` to a row.
@@ -38,13 +38,13 @@ class ContractForm:
     fp16: bool
 
 
-def build(form: ContractForm) -> Kernel:
+def build(form: BlockForm) -> Kernel:
     """The kernel of a form."""
     return _Builder(form).build()
 
 
 class _Builder:
-    def __init__(self, form: ContractForm) -> None:
+    def __init__(self, form: BlockForm) -> None:
         columns = form.lanes * form.vectors
         note = f"y = {form.left.name} @ {form.right.name}    {form.result.dtype}, in {form.accumulator}, "
         note += f"{form.rows} x {columns} elements a work-item"

@@ -1,0 +1,11 @@
+"""Products of matrices:
+
+contraction.py   what is to be multiplied, and the parts of a long inner axis
+blocks.py        launches of kernels in which each work-item has a block
+block_kernel.py  those kernels
+tile.py          the tile of a work-group, and how its work-items share it
+stage.py         an operand on its way to local memory
+tiles.py         launches of kernels in which each work-group has a tile, and which tile
+tile_kernel.py   those kernels
+launches.py      which of them it is
+"""

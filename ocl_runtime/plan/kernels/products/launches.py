@@ -1,0 +1,29 @@
+"""Which kernel multiplies matrices.
+
+The order in which products are added depends on the shapes, the dtype and the target only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ocl_ir.graph.build import Storage
+from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.kernels.products.blocks import block_launches
+from ocl_runtime.plan.kernels.products.contraction import Contraction
+from ocl_runtime.plan.kernels.products.tiles import tile_launches, uses_tiles
+from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.target import Target
+
+
+def contract_launches(
+    contraction: Contraction, storage: Storage, allocate: Callable[[int], Storage], lowering: Lowering
+) -> list[Launch]:
+    """One to three launches that multiply into a dense storage; `allocate` gives memory for what lies between."""
+    launches = tile_launches if uses_tiles(contraction, lowering.target) else block_launches
+    return launches(contraction, storage, allocate, lowering)
+
+
+def is_read_in_place(contraction: Contraction, target: Target) -> bool:
+    """Whether the right matrix is read as it lies; otherwise its columns have to lie next to each other."""
+    return contraction.right.layout.strides[-1] in (0, 1) or uses_tiles(contraction, target)
