@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ocl_ir.kernel.alignment import is_aligned
-from ocl_ir.kernel.grammar import Const, Load, Operand, Shuffle, Store, Value
+from ocl_ir.kernel.grammar import Const, Load, MatrixMultiply, Operand, Shuffle, Store, Value
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.types import BOOL, F32, U16, DType, Pointer, Type, Vector, element, lanes
 from ocl_runtime.codegen.precedence import BINARY, Text
@@ -119,3 +119,9 @@ class Accesses:
         if type_ == BOOL:
             return Text(f"sub_group_shuffle((uchar)({value}), {lane}) != 0", BINARY["!="])
         return Text(f"sub_group_shuffle({value}, {lane})")
+
+    def matrix_multiply(self, stmt: MatrixMultiply) -> Text:
+        """The sums of a matrix instruction."""
+        left, right, sums = (self.operand(operand).text for operand in (stmt.left, stmt.right, stmt.sum))
+        self.helpers[f"matrix_{stmt.dtype}", element(stmt.sum.type)] = None
+        return Text(f"matrix_{stmt.dtype}({left}, {right}, {sums})")

@@ -26,6 +26,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Operand,
     Print,
     Return,
@@ -126,6 +127,8 @@ class Statements:
                 raise AssertionError("passes/collectives.py was left out")
             case Shuffle():
                 return [self._set(stmt, stmt.result, self._x.shuffle(stmt))]
+            case MatrixMultiply():
+                return [self._set(stmt, stmt.result, self._x.matrix_multiply(stmt))]
             case Break() | Continue() | Return():
                 return [Node("call", stmt, {"call": type(stmt).__name__.lower()})]
 

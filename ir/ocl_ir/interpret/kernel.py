@@ -41,6 +41,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Operand,
     Print,
     Return,
@@ -51,6 +52,7 @@ from ocl_ir.kernel.grammar import (
     While,
     walk,
 )
+from ocl_ir.kernel.matrix_instruction import multiplied
 from ocl_ir.kernel.names import names
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.program_ops import ExactOp
@@ -175,6 +177,10 @@ class _Machine:
                 self._collective(stmt, active)
             case Shuffle():
                 self._shuffle(stmt, active)
+            case MatrixMultiply():
+                items = self._faults.check_whole_group(stmt, active, self._group)
+                left, right, sums = (self._at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
+                self._define(stmt.result.id, stmt.result.type, items, multiplied(stmt.dtype, left, right, sums))
             case Print():
                 self._print(stmt, items)
             case Break():

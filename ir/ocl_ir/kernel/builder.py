@@ -32,6 +32,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Operand,
     Param,
     Print,
@@ -224,6 +225,13 @@ class KernelBuilder(Blocks):
         operand = self._operand(value, None)
         result = self._value(value_type(operand), hint)
         self.emit(Shuffle(result, operand, self._operand(lane, U32), size, where=calling_line()))
+        return Ref(self, result)
+
+    def matrix_multiply(self, dtype: DType, left: Ref, right: Ref, sums: Ref, hint: str = "") -> Ref:
+        """What this work-item holds of `left @ right + sums`, matrices of a dtype that 32 work-items hold."""
+        result = self._value(value_type(sums.operand), hint)
+        operands = left.operand, right.operand, sums.operand
+        self.emit(MatrixMultiply(result, dtype, *operands, where=calling_line()))
         return Ref(self, result)
 
     def print_(self, format_: str, *values: Like) -> None:

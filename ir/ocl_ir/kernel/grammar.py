@@ -14,6 +14,7 @@
             | Barrier local?, global?                    every work-item of the group, or none, comes here
             | Collective value = op operand, lane?, size the group or its sub-groups join values; as to a barrier
             | Shuffle value = operand, lane, size        what an item of the sub-group has; as to a barrier
+            | MatrixMultiply value = left, right, sum    small matrices that 32 items hold; as to a barrier
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
@@ -32,7 +33,7 @@ from operator import attrgetter, is_
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from ocl_ir.late import Late
-from ocl_ir.types import Type, ValueType
+from ocl_ir.types import DType, Type, ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +241,19 @@ class Shuffle(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class MatrixMultiply(_Statement):
+    """`result` is what a work-item holds of `left @ right + sum`, matrices of `dtype` that 32 items hold together as
+    `ocl_ir.kernel.matrix_instruction` says."""
+
+    result: Value
+    dtype: DType
+    left: Operand
+    right: Operand
+    sum: Operand
+    size: ClassVar[int] = 32
+
+
+@dataclass(frozen=True, slots=True)
 class Print(_Statement):
     """Prints a line: the text with a value for each `{}`; see `ocl_ir.kernel.formats`."""
 
@@ -263,10 +277,12 @@ class Return(_Statement):
 
 
 Stmt: TypeAlias = (
-    Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle | Print
-    | Break | Continue | Return
+    Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle
+    | MatrixMultiply | Print | Break | Continue | Return
 )  # fmt: skip
 Block: TypeAlias = tuple[Stmt, ...]
+GroupStmt: TypeAlias = Barrier | Collective | Shuffle | MatrixMultiply
+"""To what the whole group comes, or nobody."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -333,6 +349,7 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     Atomic: lambda stmt: (stmt.pointer, stmt.index, *stmt.args),
     Collective: lambda stmt: (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane),
     Shuffle: attrgetter("value", "lane"),
+    MatrixMultiply: attrgetter("left", "right", "sum"),
     If: lambda stmt: (stmt.condition,),
     While: lambda stmt: (stmt.condition,),
     For: attrgetter("start", "stop", "step"),
@@ -375,6 +392,8 @@ def _with_operands(stmt: Stmt, new: tuple[Operand, ...]) -> Stmt:
             return replace(stmt, value=new[0], lane=new[1] if len(new) > 1 else None)
         case Shuffle():
             return replace(stmt, value=new[0], lane=new[1])
+        case MatrixMultiply():
+            return replace(stmt, left=new[0], right=new[1], sum=new[2])
         case If() | While():
             return replace(stmt, condition=new[0])
         case For():
@@ -390,7 +409,7 @@ def _pointer(operand: Operand) -> Value:
 def defined(stmt: Stmt) -> Value | None:
     """The binding that a statement introduces in the block where it stands (a loop's index belongs to its body)."""
     match stmt:
-        case Let() | Load() | Atomic() | Collective() | Shuffle():
+        case Let() | Load() | Atomic() | Collective() | Shuffle() | MatrixMultiply():
             return stmt.result
         case Array():
             return stmt.pointer

@@ -26,6 +26,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Operand,
     Print,
     Return,
@@ -164,6 +165,9 @@ class _Printer:
                 )
             case Shuffle():
                 what = f"shuffle {self._of(stmt.value)} of lane {self._of(stmt.lane)} in {stmt.size}"
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
+            case MatrixMultiply():
+                what = f"matrix {self._of(stmt.left)} @ {self._of(stmt.right)} + {self._of(stmt.sum)} of {stmt.dtype}"
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
             case Print():
                 return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])

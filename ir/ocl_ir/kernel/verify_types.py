@@ -21,6 +21,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Operand,
     Print,
     Shuffle,
@@ -30,6 +31,7 @@ from ocl_ir.kernel.grammar import (
     operands,
     walk,
 )
+from ocl_ir.kernel.matrix_instruction import OPERANDS, operand_types
 from ocl_ir.op_types import result_type
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element, limits
@@ -184,6 +186,22 @@ def shuffle_types(kernel: Kernel) -> Iterator[Fault]:
         elif not _is_index(stmt.lane.type):
             fact = f"the lane {name_of(kernel, stmt.lane)} of a shuffle is {stmt.lane.type}"
             yield Fault(fact, stmt, "name the lane by an integer scalar")
+
+
+def matrix_types(kernel: Kernel) -> Iterator[Fault]:
+    """A matrix instruction takes and gives what work-items hold of matrices of its dtype."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, MatrixMultiply):
+            continue
+        if stmt.dtype not in OPERANDS:
+            listed = ", ".join(map(str, OPERANDS))
+            yield Fault(f"no matrix instruction takes {stmt.dtype}", stmt, f"use one of {listed}")
+            continue
+        wanted = (*operand_types(stmt.dtype), operand_types(stmt.dtype)[2])
+        types = stmt.left.type, stmt.right.type, stmt.sum.type, stmt.result.type
+        if types != wanted:
+            given, asked = (", ".join(map(str, listed)) for listed in (types, wanted))
+            yield Fault(f"a matrix instruction of {stmt.dtype} with {given}", stmt, f"give it {asked}")
 
 
 def prints_fit_their_formats(kernel: Kernel) -> Iterator[Fault]:

@@ -23,6 +23,7 @@ from ocl_ir.kernel.grammar import (
     Kernel,
     Let,
     Load,
+    MatrixMultiply,
     Operand,
     Param,
     Shuffle,
@@ -53,6 +54,8 @@ _FUNCTIONS = frozenset(name for name, op in OPS.items() if op.ulp.get("f64", 0) 
 _FUNCTIONS |= {"philox", "normal_bits", "gamma_bits"}
 _FUNCTIONS |= {"poisson_small", "poisson_large", "binomial_small", "binomial_large"}
 _TURN = 2
+_MATRIX = 64
+"""Multiply-adds of a work-item in a matrix instruction of halves."""
 """A loop's own addition and comparison."""
 
 
@@ -184,6 +187,8 @@ def _own(stmt: Stmt) -> float:
             return _lanes(stmt.value.type)
         case Atomic() | Collective() | Shuffle():
             return 1
+        case MatrixMultiply():
+            return _MATRIX
     return 0
 
 

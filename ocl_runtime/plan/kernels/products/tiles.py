@@ -12,41 +12,60 @@ from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
+from ocl_ir.types import BF16, F16, F64
 from ocl_runtime.plan.fusion.values import Leaf, Product
 from ocl_runtime.plan.kernels.form import Parameters, aligned, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.contraction import Contraction, collapsed, parts_of, sum_of_parts
+from ocl_runtime.plan.kernels.products.matrix import element_dtype
 from ocl_runtime.plan.kernels.products.stage import Operand
-from ocl_runtime.plan.kernels.products.tile import Tile
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, MatrixTile, Tile
 from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Launch
 from ocl_runtime.plan.target import Target
 
-_UNIT_BYTES = 16
-"""Of one access to memory, local or global."""
 _LEAST_PART = 256
 """Products below which a part is not worth the reduction that joins it."""
 _LEAST_SIDE = 16
 """Rows and columns below which most of any tile would lie outside."""
 
 
-class Shape4(NamedTuple):
-    """Warps and fragments of a tile; see `Tile`. `speed`: how fast a unit is with it, beside the fastest."""
+class Candidate(NamedTuple):
+    """Warps and fragments of a tile, and places of a step, for 4-byte elements; `speed`: how fast a unit of the device
+    is with it, beside the fastest."""
 
     warps: tuple[int, int]
     fragments: tuple[int, int]
+    inner: int
     speed: float
 
 
-_SHAPES = (
-    Shape4((2, 2), (4, 2), 1.0),
-    Shape4((2, 1), (2, 2), 0.9),
-    Shape4((1, 2), (2, 1), 0.7),
-    Shape4((4, 1), (2, 1), 0.7),
-    Shape4((1, 4), (1, 2), 0.7),
+_FMA = (
+    Candidate((2, 2), (4, 2), 8, 1.0),
+    Candidate((2, 2), (2, 2), 8, 0.93),
+    Candidate((2, 1), (2, 2), 16, 0.9),
+    Candidate((2, 2), (2, 1), 16, 0.9),
+    Candidate((1, 2), (2, 1), 16, 0.8),
+    Candidate((4, 1), (2, 1), 16, 0.7),
+    Candidate((1, 4), (1, 2), 16, 0.7),
+    Candidate((2, 2), (1, 1), 16, 0.7),
 )
+_MATRIX = {
+    F16: (
+        Candidate((2, 4), (4, 4), 64, 1.0),
+        Candidate((2, 2), (4, 4), 64, 0.9),
+        Candidate((2, 2), (2, 4), 64, 0.8),
+        Candidate((2, 1), (2, 4), 64, 0.6),
+    ),
+    F64: (
+        Candidate((2, 2), (4, 4), 16, 1.0),
+        Candidate((2, 2), (2, 4), 16, 0.9),
+        Candidate((2, 1), (2, 4), 16, 0.8),
+    ),
+}
+_MATRIX[BF16] = _MATRIX[F16]
 
 
 def uses_tiles(contraction: Contraction, target: Target) -> bool:
@@ -79,15 +98,12 @@ def tile_launches(
     for axis, length in enumerate(shape):
         parameters.size(f"n{axis}", length)
     rank = len(shape)
-    names = leaf_names((contraction.left, contraction.right), lowering.names)
+    names = leaf_names(contraction.leaves, lowering.names)
     operands = [
-        _operand(parameters, name, leaf, layout, rank + axis, rank + 1 - axis)
-        for name, leaf, layout, axis in zip(
-            names, (contraction.left, contraction.right), (left, right), (0, 1), strict=True
-        )
+        _operand(parameters, name, leaf, layout, side, tile)
+        for name, leaf, layout, side in zip(names, contraction.leaves, (left, right), (0, 1), strict=True)
     ]
-    pad = max(tile.lanes, *(operand.wide for operand in operands))
-    lanes = _UNIT_BYTES // max(dtype.size, contraction.accumulator.size)
+    lanes = max(1, UNIT_BYTES // max(dtype.size, contraction.accumulator.size))
     if n % lanes or not aligned(result, result.ndim - 1, lanes):
         lanes = 1
     output = parameters.memory("y", dtype, to, result, result.ndim - 1, lanes, general=True)
@@ -98,9 +114,8 @@ def tile_launches(
         outputs=((0, output),),
         specs=tuple(parameters.specs),
         batch=rank,
-        tile=Tile(tile.warps, tile.fragments, tile.lanes, tile.inner, pad),
+        tile=tile,
         lanes=lanes,
-        accumulator=contraction.accumulator,
         index=parameters.index,
         fp16=target.fp16,
     )
@@ -113,35 +128,62 @@ def tile_launches(
     return [launch, *reduce_launches(joined, allocate, lowering)]
 
 
-def _operand(parameters: Parameters, name: str, leaf: Leaf, layout: Layout, axis: int, inner: int) -> Operand:
-    """How an operand is read, along that of its own two axes in which its elements lie next to each other."""
+def operand_is_turned(layout: Layout, side: int) -> bool:
+    """Whether elements of an operand lie next to each other along the inner axis; `side` 0 is the left one."""
+    own, inner = layout.strides[side - 2], layout.strides[-1 - side]
+    return inner in (0, 1) and own != 1
+
+
+def _operand(
+    parameters: Parameters, name: str, leaf: Leaf, layout: Layout, side: int, tile: Tile | MatrixTile
+) -> Operand:
+    """How an operand is read, in accesses as wide as its layout allows."""
     source = leaf.source
     assert isinstance(source, Buffer)
-    turned = layout.strides[inner] in (0, 1) and layout.strides[axis] != 1
-    along = inner if turned else axis
-    wide = _UNIT_BYTES // source.dtype.size
+    axis, inner = layout.ndim - 2 + side, layout.ndim - 1 - side
+    turned = operand_is_turned(layout, side)
+    along, wide, dtype = inner if turned else axis, UNIT_BYTES // source.dtype.size, source.dtype
     if layout.strides[along] != 1 or layout.shape[along] % wide or not aligned(layout, along, wide):
         wide = 1
-    access = parameters.memory(name, source.dtype, source.storage, layout, along, wide, general=True)
+    lanes = wide
+    if isinstance(tile, MatrixTile):
+        dtype = tile.word if wide > 1 else element_dtype(dtype)
+        if wide > 1:
+            layout, lanes = _in_words(layout, along, tile.pack), tile.words
+    access = parameters.memory(name, dtype, source.storage, layout, along, lanes, general=True)
     return Operand(access, axis, inner, turned, wide)
 
 
-def _tiles(contraction: Contraction, target: Target) -> Iterator[tuple[Tile, float]]:
+def _in_words(layout: Layout, along: int, pack: int) -> Layout:
+    """The layout of words of `pack` elements, which lie next to each other along an axis."""
+    shape = tuple(length // pack if axis == along else length for axis, length in enumerate(layout.shape))
+    strides = tuple(1 if axis == along else stride // pack for axis, stride in enumerate(layout.strides))
+    return Layout(shape, strides, layout.offset // pack)
+
+
+def _tiles(contraction: Contraction, target: Target) -> Iterator[tuple[Tile | MatrixTile, float]]:
     """The tiles that the target has room for, with their speeds."""
-    size = contraction.accumulator.size
-    lanes = max(1, _UNIT_BYTES // size)
-    for warps, fragments, speed in _SHAPES:
-        inner = max(4, 16 * 4 // max(4, size))
-        tile = Tile(warps, fragments, lanes, inner, max(lanes, _UNIT_BYTES // contraction.dtype.size))
-        if tile.items <= target.group_size and tile.local_length * size <= target.local_bytes:
+    dtype = contraction.dtype
+    if dtype.name in target.matrix_dtypes:
+        turned = tuple(operand_is_turned(leaf.layout, side) for side, leaf in enumerate(contraction.leaves))
+        for warps, fragments, inner, speed in _MATRIX[dtype]:
+            matrix_tile = MatrixTile(warps, fragments, inner, dtype, turned)
+            if matrix_tile.local_bytes <= target.tile_bytes:
+                yield matrix_tile, speed
+        return
+    accumulator = contraction.accumulator
+    pad = max(1, UNIT_BYTES // min(dtype.size, accumulator.size))
+    for warps, fragments, inner, speed in _FMA:
+        tile = Tile(warps, fragments, max(4, inner * 4 // max(4, accumulator.size)), accumulator, pad)
+        if tile.items <= target.group_size and tile.local_bytes <= target.local_bytes:
             yield tile, speed
 
 
-def chosen(contraction: Contraction, target: Target) -> tuple[Tile, int]:
-    """The tile, and how many parts of k are wanted: those that take the least time, if every unit of the device works on
-    one group, and all groups of one turn take equally long."""
+def chosen(contraction: Contraction, target: Target) -> tuple[Tile | MatrixTile, int]:
+    """The tile, and how many parts of k are wanted: those that take the least time, if every unit of the device works
+    on one group, and all groups of one turn take equally long."""
     batch, (m, n, k) = contraction.batch, contraction.sizes
-    best: tuple[float, Tile, int] | None = None
+    best: tuple[float, Tile | MatrixTile, int] | None = None
     for tile, speed in _tiles(contraction, target):
         groups = math.prod(batch) * -(-m // tile.rows) * -(-n // tile.columns)
         for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32):

@@ -1,0 +1,202 @@
+"""Products by matrix instructions: how operands lie in local memory, and what each warp adds up.
+
+Local memory has *words*, registers of the instruction, each of which holds the neighbours along the inner axis that the
+instruction takes together. Four work-items of a warp read one access each along the inner axis, a *chunk*. Which word
+of a chunk is which place of the instruction's inner axis is the same for both operands; otherwise it does not matter.
+So all accesses are as wide as can be:
+
+- an operand whose elements lie next to each other along the inner axis is stored as it lies, chunk by chunk, and a
+  work-item reads all its words of a row or column at once;
+- of any other operand, words are packed where elements have half of one, and stored in rows along the operand's own
+  axis; a work-item reads neighbours, which are rows or columns of several instructions.
+"""
+
+from __future__ import annotations
+
+from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, ROWS, SUMS, WARP
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.types import U16, U32, U64, DType, Vector
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, MatrixTile
+
+_HALF = 0xFFFF
+
+
+def element_dtype(dtype: DType) -> DType:
+    """As what a single element of an operand is loaded: halves as their bits."""
+    return U16 if OPERANDS[dtype][1] > 1 else dtype
+
+
+class MatrixStage(Stage):
+    """An operand in local memory, in words."""
+
+    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, tile: MatrixTile) -> None:
+        pack, words, wide = tile.pack, tile.words, operand.wide > 1
+        if wide and operand.turned:
+            unit, loads = (operand.wide, 1), range(1)
+        else:
+            unit, loads = (pack, operand.wide), range(pack)
+        dtype, lanes = (tile.word, words) if wide else (element_dtype(tile.dtype), 1)
+        super().__init__(body, operand, local, part, unit=unit, loads=loads, dtype=dtype, lanes=lanes)
+        self._tile, self._wide = tile, wide
+        self._row_length = part.length + tile.pad
+
+    def store(self, base: Ref | int, inner: Ref, own: Ref, held: list[Ref]) -> None:
+        """Stores a unit, packed in words."""
+        k, tile, body = self.k, self._tile, self.body
+        word = k.op("udiv", inner, body.const(tile.pack)) if tile.pack > 1 else inner
+        chunk, within = k.op("udiv", word, body.const(tile.chunk)), k.op("urem", word, body.const(tile.chunk))
+        if self.operand.turned:
+            at = (chunk * self.part.length + own) * tile.chunk + within + base
+            values = held if self._wide else [self._packed(held)]
+        else:
+            at = (chunk * tile.chunk + self._row_of(within)) * self._row_length + own + base
+            values = self._interleaved(held) if self._wide else [self._packed(held)]
+        for number, value in enumerate(values):
+            step = at + number * tile.words if number else at
+            k.store(self.local, step, value, align=UNIT_BYTES if self._wide else tile.word.size)
+
+    def _row_of(self, within: Ref) -> Ref:
+        """In which row of its chunk a word lies: those that four work-items read together follow each other."""
+        k, words = self.k, self.body.const(self._tile.words)
+        return k.op("urem", within, words) * 4 + k.op("udiv", within, words)
+
+    def _packed(self, held: list[Ref]) -> Ref:
+        """A word of its elements."""
+        if len(held) == 1:
+            return held[0]
+        low, high = (self.k.convert(half, U32) for half in held)
+        return low | (high << 16)
+
+    def _interleaved(self, held: list[Ref]) -> list[Ref]:
+        """The words of rows of elements that lie next to each other along the operand's own axis."""
+        if len(held) == 1:
+            return held
+        k, words = self.k, self._tile.words
+        low, high = held
+        even = (low & _HALF) | (high << 16)
+        odd = (low >> 16) | (high & (_HALF << 16))
+        lanes = [k.op("extract", vector, lane) for lane in range(words) for vector in (even, odd)]
+        return [k.op("vector", *lanes[first : first + words]) for first in range(0, len(lanes), words)]
+
+    # ------------------------------------------------------------------ fragments
+
+    def origin(self, half: Ref, own: Ref, lane: Ref) -> Ref:
+        """Where a work-item begins to read, of rows or columns from `own` on. It is as wide as an address, so that
+        loads add steps that are known themselves."""
+        tile, group, thread = self._tile, lane >> 2, lane & 3
+        if self.operand.turned:
+            at = (own + group) * tile.chunk + thread * tile.words
+        else:
+            at = thread * self._row_length + own + group * tile.words
+        return self.k.convert(self.base(half) + at, U64, hint=f"{self.operand.access.name}_at")
+
+    def registers(self, origin: Ref, chunk: Ref, first: int) -> list[list[Ref]]:
+        """What a work-item reads of a chunk, as `words` registers for each of several rows or columns: of one, `first`
+        steps away, where they lie along the inner axis, else of `words` neighbours."""
+        k, tile, words = self.k, self._tile, self._tile.words
+        hint = f"{self.operand.access.name}_part"
+        if self.operand.turned:
+            at = origin + (chunk * (self.part.length * tile.chunk) + first * tile.chunk)
+            vector = k.load(self.local, at, count=words, align=UNIT_BYTES, hint=hint)
+            return [[k.op("extract", vector, word) for word in range(words)]]
+        row = origin + (chunk * (tile.chunk * self._row_length) + first)
+        vectors = [
+            k.load(self.local, row + word * 4 * self._row_length, count=words, align=UNIT_BYTES, hint=hint)
+            for word in range(words)
+        ]
+        return [[k.op("extract", vector, own) for vector in vectors] for own in range(words)]
+
+
+class MatrixFragments:
+    """What a work-item has of the tile: four sums of each instruction."""
+
+    def __init__(self, body: Body, tile: MatrixTile, left: MatrixStage, right: MatrixStage, item: Ref) -> None:
+        k = body.k
+        self._k, self._tile, self._left, self._right = k, tile, left, right
+        warp, self._lane = item >> 5, item & (WARP - 1)
+        self._warp_down = k.op("udiv", warp, body.const(tile.warps[1]))
+        warp_across = k.op("urem", warp, body.const(tile.warps[1]))
+        self._row = k.let(self._warp_down * (tile.rows // tile.warps[0]), "own_row")
+        self._column = k.let(warp_across * (tile.columns // tile.warps[1]), "own_column")
+        zero = k.const(0.0, Vector(SUMS[tile.dtype], 4))
+        self._sums = [
+            [k.variable(zero, hint=f"sum_{row}_{column}") for column in range(tile.fragments[1])]
+            for row in range(tile.fragments[0])
+        ]
+
+    def multiply(self, half: Ref) -> None:
+        """Adds the products of a step."""
+        k, tile = self._k, self._tile
+        left_at = self._left.origin(half, self._row, self._lane)
+        right_at = self._right.origin(half, self._column, self._lane)
+        steps = tile.words // 2
+        with k.for_(0, tile.chunks, dtype=U64, hint="chunk", unroll=tile.chunks) as chunk:
+            columns = self._columns(right_at, chunk)
+            for first in range(0, tile.fragments[0], steps):
+                for number, (upper, lower) in enumerate(self._rows(left_at, chunk, first)):
+                    for step in range(steps):
+                        two = 2 * step, 2 * step + 1
+                        left = k.op("vector", *(registers[word] for word in two for registers in (upper, lower)))
+                        for sum_, registers in zip(self._sums[first + number], columns, strict=True):
+                            right = k.op("vector", *(registers[word] for word in two))
+                            k.assign(sum_, k.matrix_multiply(tile.dtype, left, right, sum_))
+
+    def _columns(self, origin: Ref, chunk: Ref) -> list[list[Ref]]:
+        """The registers of each fragment across."""
+        tile, stage = self._tile, self._right
+        if stage.operand.turned:
+            return [stage.registers(origin, chunk, number * COLUMNS)[0] for number in range(tile.fragments[1])]
+        step = tile.words
+        return [
+            registers
+            for number in range(0, tile.fragments[1], step)
+            for registers in stage.registers(origin, chunk, number * COLUMNS)
+        ]
+
+    def _rows(self, origin: Ref, chunk: Ref, first: int) -> list[tuple[list[Ref], list[Ref]]]:
+        """The registers of the upper and the lower rows of the fragments of a band."""
+        tile, stage = self._tile, self._left
+        if stage.operand.turned:
+            return [
+                (stage.registers(origin, chunk, number * ROWS)[0], stage.registers(origin, chunk, number * ROWS + 8)[0])
+                for number in range(first, first + tile.words // 2)
+            ]
+        rows = stage.registers(origin, chunk, first * ROWS)
+        return list(zip(rows[::2], rows[1::2], strict=True))
+
+    # ------------------------------------------------------------------ results
+
+    def store_band(self, band: int, local: Ref) -> None:
+        """Stores the sums of a band in local memory."""
+        tile, group = self._tile, self._lane >> 2
+        steps = tile.words // 2
+        for number in range(steps):
+            sums = self._sums[band * steps + number]
+            for lower in range(2):
+                if self._left.operand.turned:
+                    row = group + (number * ROWS + 8 * lower)
+                else:
+                    row = group * tile.words + (2 * number + lower)
+                at = (self._warp_down * tile.band + row) * tile.row_length + self._column
+                self._store_row(local, at, [(sum_, 2 * lower) for sum_ in sums])
+
+    def _store_row(self, local: Ref, at: Ref, sums: list[tuple[Ref, int]]) -> None:
+        """Stores two numbers of each instruction's sums, in one row."""
+        k, tile, thread = self._k, self._tile, self._lane & 3
+        if self._right.operand.turned:
+            for number, (sum_, first) in enumerate(sums):
+                pair = [k.op("extract", sum_, first + step) for step in range(2)]
+                self._store(local, at + thread * 2 + number * COLUMNS, pair)
+            return
+        for number in range(0, len(sums), tile.words):
+            for step in range(2):
+                own = [k.op("extract", sum_, first + step) for sum_, first in sums[number : number + tile.words]]
+                self._store(local, at + (thread * 2 + step) * tile.words + number * COLUMNS, own)
+
+    def _store(self, local: Ref, at: Ref, numbers: list[Ref]) -> None:
+        k, word, vector = self._k, self._tile.word, self._k.op("vector", *numbers)
+        if self._tile.accumulator is not word:
+            vector = k.bitcast(vector, word)
+        k.store(local, at, vector, align=word.size * len(numbers))
