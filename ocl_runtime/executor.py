@@ -343,6 +343,7 @@ def _target(device: Device, streams: int) -> Target:
         fp64=caps.fp64,
         group_progress=quirks.group_progress,
         matrix_dtypes=quirks.matrix_dtypes,
+        warpgroups=quirks.warpgroups,
         tile_bytes=quirks.tile_bytes,
         atomics64=caps.int64_atomics,
     )

@@ -14,12 +14,15 @@ from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    Await,
     Barrier,
     Block,
     Break,
     Collective,
+    Commit,
     Const,
     Continue,
+    CopyAsync,
     For,
     If,
     Kernel,
@@ -34,6 +37,7 @@ from ocl_ir.kernel.grammar import (
     Stmt,
     Store,
     Value,
+    WarpgroupMultiply,
     While,
     blocks,
     walk,
@@ -129,6 +133,8 @@ class Statements:
                 return [self._set(stmt, stmt.result, self._x.shuffle(stmt))]
             case MatrixMultiply():
                 return [self._set(stmt, stmt.result, self._x.matrix_multiply(stmt))]
+            case CopyAsync() | Commit() | Await() | WarpgroupMultiply():
+                return [Node("call", stmt, {"call": call}) for call in self._x.asynchronous(stmt)]
             case Break() | Continue() | Return():
                 return [Node("call", stmt, {"call": type(stmt).__name__.lower()})]
 

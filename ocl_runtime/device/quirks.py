@@ -34,6 +34,7 @@ class Quirks:
     slow_inlining: bool = False  # builds take long over kernels that call many functions with long code
     subgroups: Subgroups | None = None  # in which work-items exchange values without local memory
     matrix_dtypes: frozenset[str] = frozenset()  # of operands of matrix instructions
+    warpgroups: bool = False  # there are matrix instructions of warpgroups, which the stage behind the compiler opens
     tile_bytes: int = 0  # local memory that a group can have for its tile, where that is more than the driver says
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
@@ -231,6 +232,13 @@ TABLE = (
         "mma.sync.m16n8k8 of float64 is there from compute capability 9.0 on; a group can have 227 KiB.",
         matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
         tile_bytes=227 << 10,
+    ),
+    _row(
+        "NVIDIA: instructions of warpgroups",
+        lambda caps: _nvidia(caps) and caps.compute_capability == (9, 0),
+        "wgmma is there for sm_90a only, and OpenCL's compiler builds for sm_90; its binary is PTX in text, in which the "
+        "target can be changed (580.159.04).",
+        warpgroups=True,
     ),
     _row(
         "NVIDIA: work-groups that have begun go on",

@@ -17,6 +17,7 @@ import numpy as np
 
 from ocl_ir.errors import Error, IRError, MemoryAccessError
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
+from ocl_ir.interpret.asynchronous import Machine, Pending
 from ocl_ir.interpret.atomic import changed
 from ocl_ir.interpret.collective import exchanged, joined
 from ocl_ir.interpret.counters import Counters
@@ -29,12 +30,15 @@ from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    Await,
     Barrier,
     Block,
     Break,
     Collective,
+    Commit,
     Const,
     Continue,
+    CopyAsync,
     For,
     If,
     Kernel,
@@ -49,6 +53,7 @@ from ocl_ir.kernel.grammar import (
     Stmt,
     Store,
     Value,
+    WarpgroupMultiply,
     While,
     walk,
 )
@@ -119,12 +124,30 @@ class _Machine:
         self._returned = self._nobody()
         self._steps = 0
 
+    @property
+    def _doors(self) -> Machine:
+        """What asynchronous statements need."""
+
+        def same_place(access: Stmt, stmt: Stmt) -> None:
+            self._numbers[id(access)] = self._numbers[id(stmt)]
+
+        def read(memory: Memory, positions: Data, items: Data, stmt: Stmt) -> None:
+            if np.count_nonzero(memory.unfilled(positions)):
+                self._fail(MemoryAccessError, "a product reads what nothing has been stored to", stmt, "await copies")
+            race = memory.touch(READ, positions, items, self._numbers[id(stmt)])
+            if race is not None:
+                raise self._faults.race(memory, race)
+
+        at, define, load, store = self._at, self._define, self._load, self._store
+        return Machine(at, define, load, store, same_place, lambda p: self._memories[p.id], read, self._fail)
+
     def run_group(self, group: Triple) -> None:
         """Runs the whole kernel for one group."""
         self.counters.groups += 1
         self._group = group
         self._values = {id_: np.repeat(value, self._space.items) for id_, value in self._scalars.items()}
         self._memories = dict(self._arguments)
+        self._pending = Pending(self._doors)
         self._left, self._returned, self._steps = [], self._nobody(), 0
         for clock in self._clocks.values():
             clock.start_group()
@@ -181,6 +204,14 @@ class _Machine:
                 items = self._faults.check_whole_group(stmt, active, self._group)
                 left, right, sums = (self._at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
                 self._define(stmt.result.id, stmt.result.type, items, multiplied(stmt.dtype, left, right, sums))
+            case CopyAsync():
+                self._pending.copy(stmt, items)
+            case Commit():
+                self._pending.commit()
+            case WarpgroupMultiply():
+                self._pending.multiply(stmt, self._faults.check_whole_group(stmt, active, self._group))
+            case Await():
+                self._pending.await_(stmt)
             case Print():
                 self._print(stmt, items)
             case Break():

@@ -15,9 +15,10 @@ else is converted by itself, but a scalar beside a vector is splatted. `k.let(x,
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Literal, cast
 
 from ocl_ir.errors import DTypeError, IRError
+from ocl_ir.kernel.asynchronous import COPY_BYTES, Swizzled
 from ocl_ir.kernel.blocks import Blocks, value_type
 from ocl_ir.kernel.function import apply
 from ocl_ir.kernel.grammar import (
@@ -25,9 +26,12 @@ from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
     AtomicOp,
+    Await,
     Collective,
     CollectiveOp,
+    Commit,
     Const,
+    CopyAsync,
     Kernel,
     Let,
     Load,
@@ -40,6 +44,7 @@ from ocl_ir.kernel.grammar import (
     Store,
     Value,
     Variable,
+    WarpgroupMultiply,
 )
 from ocl_ir.kernel.literals import literal
 from ocl_ir.kernel.operands import Like, Ref
@@ -47,7 +52,7 @@ from ocl_ir.op_types import result_type
 from ocl_ir.ops import OPS
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes
+from ocl_ir.types import BOOL, U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes
 
 
 class KernelBuilder(Blocks):
@@ -233,6 +238,40 @@ class KernelBuilder(Blocks):
         operands = left.operand, right.operand, sums.operand
         self.emit(MatrixMultiply(result, dtype, *operands, where=calling_line()))
         return Ref(self, result)
+
+    def copy_async(self, pointer: Ref, index: Like, source: Ref, source_index: Like, inside: Like) -> None:
+        """Begins to copy 16 bytes from global to local memory, zeros where not `inside`."""
+        local, at = cast("Value", pointer.operand), self._operand(index, U32)
+        read, source_at = cast("Value", source.operand), self._operand(source_index, U32)
+        count = COPY_BYTES // _pointer(pointer).dtype.size
+        condition = self._operand(inside, BOOL)
+        self.emit(CopyAsync(local, at, read, source_at, condition, count, where=calling_line()))
+
+    def commit(self) -> None:
+        """Ends a batch of copies."""
+        self.emit(Commit(where=calling_line()))
+
+    def await_(self, what: Literal["copies", "products"], pending: int = 0) -> None:
+        """Waits for all batches of copies, or all products, but for the last `pending`."""
+        self.emit(Await(what, pending, where=calling_line()))
+
+    def warpgroup_multiply(
+        self,
+        sums: Ref,
+        dtype: DType,
+        columns: int,
+        local: Ref,
+        left: tuple[Ref, Swizzled],
+        right: tuple[Ref, Swizzled],
+        steps: int,
+    ) -> None:
+        """Begins a product of matrices in local memory, each given by where it begins and how it lies."""
+        own, memory = cast("Value", sums.operand), cast("Value", local.operand)
+        (left_at, left_lies), (right_at, right_lies) = (left[0].operand, left[1]), (right[0].operand, right[1])
+        stmt = WarpgroupMultiply(
+            own, dtype, columns, memory, left_at, left_lies, right_at, right_lies, steps, where=calling_line()
+        )
+        self.emit(stmt)
 
     def print_(self, format_: str, *values: Like) -> None:
         """Prints a line from each work-item that comes here: `k.print_("x[{}] is {}", i, x)`."""

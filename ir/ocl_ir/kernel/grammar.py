@@ -15,6 +15,7 @@
             | Collective value = op operand, lane?, size the group or its sub-groups join values; as to a barrier
             | Shuffle value = operand, lane, size        what an item of the sub-group has; as to a barrier
             | MatrixMultiply value = left, right, sum    small matrices that 32 items hold; as to a barrier
+            | CopyAsync | Commit | WarpgroupMultiply | Await  see `ocl_ir.kernel.asynchronous`
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
@@ -32,49 +33,18 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter, is_
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from ocl_ir.kernel.asynchronous import Await, Commit, CopyAsync, WarpgroupMultiply
+from ocl_ir.kernel.values import Const, Operand, Statement, Value, Variable
 from ocl_ir.late import Late
-from ocl_ir.types import DType, Type, ValueType
+from ocl_ir.types import DType
 
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A binding: the result of one statement, or a kernel parameter."""
-
-    id: int
-    type: Type
-    hint: str = field(default="", compare=False)
-
-    @property
-    def is_named(self) -> bool:
-        """Whether a reader is to find it under its name."""
-        return bool(self.hint) and self.hint[0] != "~"
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A mutable local of one work-item."""
-
-    id: int
-    type: ValueType
-    hint: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A literal; with a vector type every lane has this value."""
-
-    value: bool | int | float
-    type: ValueType
-
-    def __eq__(self, other: object) -> bool:
-        # repr tells 0.0 from -0.0 and makes NaN equal to itself, which == does not.
-        return isinstance(other, Const) and self.type == other.type and repr(self.value) == repr(other.value)
-
-    def __hash__(self) -> int:
-        return hash((repr(self.value), self.type))
-
-
-Operand: TypeAlias = Value | Variable | Const
+__all__ = [
+    "Array", "Assign", "Atomic", "AtomicOp", "Await", "Barrier", "Block", "Break",
+    "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "For", "GroupStmt",
+    "If", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param",
+    "Print", "Return", "Shuffle", "Statement", "Stmt", "Store", "Value", "Variable",
+    "WarpgroupMultiply", "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +62,7 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
-    where: str = field(default="", compare=False, kw_only=True)
-    """The Python line that asked for the statement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Let(_Statement):
+class Let(Statement):
     """`result` is the value of the operation `op` of the table in `ocl_ir.ops`."""
 
     result: Value
@@ -107,7 +71,7 @@ class Let(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Load(_Statement):
+class Load(Statement):
     """`result` is read at `pointer[index]`; a vector reads that many elements, at an address that `align` divides."""
 
     result: Value
@@ -117,7 +81,7 @@ class Load(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Store(_Statement):
+class Store(Statement):
     """Writes `value` at `pointer[index]`; a vector writes that many elements, at an address that `align` divides."""
 
     pointer: Value
@@ -127,7 +91,7 @@ class Store(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Local(_Statement):
+class Local(Statement):
     """Declares a variable and copies `init` into it."""
 
     variable: Variable
@@ -135,7 +99,7 @@ class Local(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Assign(_Statement):
+class Assign(Statement):
     """Gives a variable a new value."""
 
     variable: Variable
@@ -143,7 +107,7 @@ class Assign(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Array(_Statement):
+class Array(Statement):
     """Declares an array in local or private memory; its contents are undefined."""
 
     pointer: Value
@@ -154,7 +118,7 @@ AtomicOp = Literal["add", "sub", "min", "max", "and", "or", "xor", "exchange", "
 
 
 @dataclass(frozen=True, slots=True)
-class Atomic(_Statement):
+class Atomic(Statement):
     """Reads, changes and writes `pointer[index]` in one step; `result` is the value that was there before. A `load`
     changes nothing; it sees what atomics of other work-groups have written, each time anew."""
 
@@ -166,7 +130,7 @@ class Atomic(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class If(_Statement):
+class If(Statement):
     """Runs `then` where `condition` holds and `orelse` where it does not."""
 
     condition: Operand
@@ -175,7 +139,7 @@ class If(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class For(_Statement):
+class For(Statement):
     """Counts `index` from `start` while it is below `stop` (above, for a negative constant `step`).
 
     `unroll` is a hint to the compiler (0: none). `vectorize` says that the iterations are independent and may run as
@@ -192,7 +156,7 @@ class For(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class While(_Statement):
+class While(Statement):
     """Runs `header`, ends if `condition` does not hold, runs `body`, and starts again."""
 
     header: Block
@@ -201,7 +165,7 @@ class While(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier(_Statement):
+class Barrier(Statement):
     """Waits for every work-item of the group; orders their accesses to the named spaces."""
 
     local: bool = True
@@ -212,7 +176,7 @@ CollectiveOp = Literal["sum", "prod", "min", "max", "any", "all", "scan", "exclu
 
 
 @dataclass(frozen=True, slots=True)
-class Collective(_Statement):
+class Collective(Statement):
     """`result` is what the group makes of its work-items' values, in the order of `ocl_ir.kernel.collectives`.
 
     It is the same for all of them, but for the scans. `lane`: whose value a broadcast gives, by linear local id. With a
@@ -227,7 +191,7 @@ class Collective(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffle(_Statement):
+class Shuffle(Statement):
     """`result` is the value of the item at `lane` of a work-item's own sub-group.
 
     A sub-group has `size` items, a power of two, whose linear local ids follow each other from a multiple of it on. It
@@ -241,7 +205,7 @@ class Shuffle(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixMultiply(_Statement):
+class MatrixMultiply(Statement):
     """`result` is what a work-item holds of `left @ right + sum`, matrices of `dtype` that 32 items hold together as
     `ocl_ir.kernel.matrix_instruction` says."""
 
@@ -254,7 +218,7 @@ class MatrixMultiply(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Print(_Statement):
+class Print(Statement):
     """Prints a line: the text with a value for each `{}`; see `ocl_ir.kernel.formats`."""
 
     format: str
@@ -262,26 +226,26 @@ class Print(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Break(_Statement):
+class Break(Statement):
     """Leaves the innermost loop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Continue(_Statement):
+class Continue(Statement):
     """Goes on with the innermost loop's next iteration."""
 
 
 @dataclass(frozen=True, slots=True)
-class Return(_Statement):
+class Return(Statement):
     """Ends this work-item."""
 
 
 Stmt: TypeAlias = (
     Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle
-    | MatrixMultiply | Print | Break | Continue | Return
+    | MatrixMultiply | CopyAsync | Commit | WarpgroupMultiply | Await | Print | Break | Continue | Return
 )  # fmt: skip
 Block: TypeAlias = tuple[Stmt, ...]
-GroupStmt: TypeAlias = Barrier | Collective | Shuffle | MatrixMultiply
+GroupStmt: TypeAlias = Barrier | Collective | Shuffle | MatrixMultiply | WarpgroupMultiply
 """To what the whole group comes, or nobody."""
 
 
@@ -350,6 +314,8 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     Collective: lambda stmt: (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane),
     Shuffle: attrgetter("value", "lane"),
     MatrixMultiply: attrgetter("left", "right", "sum"),
+    CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
+    WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right_index"),
     If: lambda stmt: (stmt.condition,),
     While: lambda stmt: (stmt.condition,),
     For: attrgetter("start", "stop", "step"),
@@ -394,6 +360,12 @@ def _with_operands(stmt: Stmt, new: tuple[Operand, ...]) -> Stmt:
             return replace(stmt, value=new[0], lane=new[1])
         case MatrixMultiply():
             return replace(stmt, left=new[0], right=new[1], sum=new[2])
+        case CopyAsync():
+            pointer, source = _pointer(new[0]), _pointer(new[2])
+            return replace(stmt, pointer=pointer, index=new[1], source=source, source_index=new[3], inside=new[4])
+        case WarpgroupMultiply():
+            sums, left = _pointer(new[0]), _pointer(new[1])
+            return replace(stmt, sums=sums, left=left, left_index=new[2], right_index=new[3])
         case If() | While():
             return replace(stmt, condition=new[0])
         case For():

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
+    Await,
     Barrier,
     Block,
+    CopyAsync,
     For,
     Kernel,
     Let,
@@ -23,6 +25,7 @@ from ocl_ir.kernel.grammar import (
     Store,
     Value,
     Variable,
+    WarpgroupMultiply,
     While,
     blocks,
     operands,
@@ -121,7 +124,9 @@ class _Inliner:
     def _disturbed(self, stmt: Stmt, candidates: Mapping[int, Let | Load]) -> list[int]:
         """The expressions that read what running `stmt` could change."""
         inner = [stmt] if isinstance(stmt, Let | Load) else [*walk((stmt,))]
-        writes = any(isinstance(each, Store | Atomic | Barrier) for each in inner)
+        writes = any(
+            isinstance(each, Store | Atomic | Barrier | CopyAsync | WarpgroupMultiply | Await) for each in inner
+        )
         assigned = {each.variable.id for each in inner if isinstance(each, Assign)}
         if not (writes or assigned):
             return []

@@ -14,12 +14,15 @@ from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    Await,
     Barrier,
     Block,
     Break,
     Collective,
+    Commit,
     Const,
     Continue,
+    CopyAsync,
     For,
     If,
     Kernel,
@@ -33,6 +36,7 @@ from ocl_ir.kernel.grammar import (
     Shuffle,
     Stmt,
     Store,
+    WarpgroupMultiply,
     While,
 )
 from ocl_ir.kernel.names import names
@@ -169,6 +173,17 @@ class _Printer:
             case MatrixMultiply():
                 what = f"matrix {self._of(stmt.left)} @ {self._of(stmt.right)} + {self._of(stmt.sum)} of {stmt.dtype}"
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
+            case CopyAsync():
+                local, source = f"{self._of(stmt.pointer)}[{self._of(stmt.index)}]", self._of(stmt.source)
+                condition = f" where {self._of(stmt.inside)}"
+                return f"copy{stmt.count} async {local} = {source}[{self._of(stmt.source_index)}]{condition}"
+            case Commit():
+                return "commit copies"
+            case Await():
+                return f"await {stmt.what}, {stmt.pending} pending"
+            case WarpgroupMultiply():
+                left, right = (f"{self._of(stmt.left)}[{self._of(at)}]" for at in (stmt.left_index, stmt.right_index))
+                return f"warpgroup {self._of(stmt.sums)} += {left} @ {right} of {stmt.dtype}, {stmt.steps} steps"
             case Print():
                 return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])
             case Break():

@@ -22,6 +22,7 @@ from ocl_ir.kernel.grammar import (
     MatrixMultiply,
     Return,
     Shuffle,
+    WarpgroupMultiply,
     While,
     blocks,
     walk,
@@ -117,7 +118,9 @@ def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
 def groups_are_whole_subgroups(kernel: Kernel) -> Iterator[Fault]:
     """A sub-group has as many items as a power of two, and a group that has a size has whole ones."""
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Shuffle | MatrixMultiply) and not (isinstance(stmt, Collective) and stmt.size):
+        if not isinstance(stmt, Shuffle | MatrixMultiply | WarpgroupMultiply) and not (
+            isinstance(stmt, Collective) and stmt.size
+        ):
             continue
         size, items = stmt.size, math.prod(kernel.group_size) if kernel.group_size is not None else 0
         if size < 1 or size & (size - 1):

@@ -18,6 +18,7 @@ from ocl_ir.kernel.grammar import (
     Block,
     Collective,
     Const,
+    CopyAsync,
     For,
     If,
     Kernel,
@@ -29,6 +30,7 @@ from ocl_ir.kernel.grammar import (
     Shuffle,
     Stmt,
     Store,
+    WarpgroupMultiply,
     While,
     walk,
 )
@@ -189,6 +191,10 @@ def _own(stmt: Stmt) -> float:
             return 1
         case MatrixMultiply():
             return _MATRIX
+        case WarpgroupMultiply():
+            return stmt.steps * stmt.columns // 8 * _MATRIX
+        case CopyAsync():
+            return stmt.count
     return 0
 
 

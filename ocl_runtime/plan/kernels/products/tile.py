@@ -9,8 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from ocl_ir.kernel.asynchronous import ROWS as GROUP_ROWS
+from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, ROWS, SUMS, WARP
-from ocl_ir.types import DType
+from ocl_ir.types import F32, U32, DType
 
 DOWN, ACROSS = 4, 8
 """Work-items of a warp down its patch, and across, that multiply by themselves."""
@@ -188,3 +190,51 @@ class MatrixTile(AnyTile):
             for length, turned in zip((self.rows, self.columns), self.turned, strict=True)
         )
         return left, right
+
+
+@dataclass(frozen=True, slots=True)
+class WarpgroupTile(AnyTile):
+    """A tile whose warpgroups, 128 work-items each, multiply by instructions that read operands of `dtype` from local
+    memory, of which there is room for `stages` steps. `warps` counts warpgroups; each has 64 rows and `width`
+    columns."""
+
+    dtype: DType
+    turned: tuple[bool, bool]
+    stages: int
+
+    @property
+    def width(self) -> int:
+        """Columns of a warpgroup."""
+        return self.fragments[1] * COLUMNS
+
+    @property
+    def items(self) -> int:
+        return WARPGROUP * self.warps[0] * self.warps[1]
+
+    @property
+    def rows(self) -> int:
+        return self.warps[0] * GROUP_ROWS
+
+    @property
+    def columns(self) -> int:
+        return self.warps[1] * self.width
+
+    @property
+    def band(self) -> int:
+        return GROUP_ROWS
+
+    @property
+    def word(self) -> DType:
+        return U32
+
+    @property
+    def accumulator(self) -> DType:
+        return F32
+
+    @property
+    def stage_lengths(self) -> tuple[int, int]:
+        return self.rows * self.inner // 2, self.columns * self.inner // 2
+
+    @property
+    def local_length(self) -> int:
+        return max(self.stages * sum(self.stage_lengths), self.rows * self.row_length)

@@ -1,12 +1,8 @@
 """Writes the kernels in which a work-group multiplies a tile of matrices; `products.tiles` decides which.
 
-The group goes along the inner axis in steps. While it multiplies what is in one half of its local memory, the next step
-is on its way from global memory to registers, from which it is stored in the other half; one barrier a step is enough.
-Each work-item adds up its fragments in registers, by fused multiply-adds, in ascending order. In the end results go
-through local memory once more, band by band, so that work-items store vectors of whole rows, and compute whatever else
-is made of the product with operands that are read likewise.
-
-The first step is the one that may be shorter: so none of the others needs to look.
+The group goes along the inner axis in steps (`pipeline.py`, `warpgroup.py`). In the end results go through local memory
+once more, band by band, so that work-items store vectors of whole rows, and compute whatever else is made of the product
+with operands that are read likewise.
 """
 
 from __future__ import annotations
@@ -14,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ocl_ir.kernel.asynchronous import ALIGNMENT
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
@@ -23,8 +20,10 @@ from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.matrix import MatrixFragments, MatrixStage
+from ocl_runtime.plan.kernels.products.pipeline import Pipeline
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
-from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, MatrixTile, Tile
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
+from ocl_runtime.plan.kernels.products.warpgroup import Copied, WarpgroupPipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class TileForm:
     outputs: tuple[tuple[int, Access], ...]
     specs: tuple[Spec, ...]
     batch: int
-    tile: Tile | MatrixTile
+    tile: AnyTile
     lanes: int
     index: DType
     fp16: bool
@@ -57,7 +56,7 @@ class _Builder:
     def __init__(self, form: TileForm) -> None:
         tile = form.tile
         names = f"{form.left.access.name} @ {form.right.access.name}"
-        how = "by matrix instructions, " if isinstance(tile, MatrixTile) else ""
+        how = "" if isinstance(tile, Tile) else "by matrix instructions, "
         note = f"y = {names}    {form.outputs[0][1].dtype}, in {tile.accumulator}, "
         note += f"{how}tiles of {tile.rows} x {tile.columns} x {tile.inner}"
         self._form = form
@@ -78,66 +77,47 @@ class _Builder:
         row, column = k.let(down * tile.rows, "row"), k.let(across * tile.columns, "column")
 
         local = k.array(tile.word, tile.local_length, align=self._alignment, hint="stage")
-        left, right = self._stages(local)
-        left.locate(item, row, sizes["m"], where)
-        right.locate(item, column, sizes["n"], where)
-        fragments = self._fragments(left, right, item)
-        self._go_along(left, right, fragments, part)
+        pipeline = self._pipeline(local, item, row, column, where)
+        begin = k.let(part * sizes["per"], "begin")
+        pipeline.go_along(begin, k.op("minimum", sizes["k"] - begin, sizes["per"], hint="count"))
         front = {axis + 1: coordinate for axis, coordinate in where.items()} | {0: part}
-        self._results(local, item, fragments, front, row, column)
+        self._results(local, item, pipeline, front, row, column)
         return k.build()
 
     @property
     def _alignment(self) -> int:
-        """Bytes that divide the address of local memory: those of its widest access."""
-        return max(UNIT_BYTES, *(self._form.tile.word.size * side.wide for side in (self._form.left, self._form.right)))
-
-    def _stages(self, local: Ref) -> tuple[Stage, Stage]:
+        """Bytes that divide the address of local memory."""
         form, tile = self._form, self._form.tile
-        half = sum(tile.stage_lengths)
-        parts = (
-            Part(0, half, tile.rows, tile.inner, tile.items),
-            Part(tile.stage_lengths[0], half, tile.columns, tile.inner, tile.items),
-        )
-        left, right = (
-            FmaStage(self._body, operand, local, part, tile)
-            if isinstance(tile, Tile)
-            else MatrixStage(self._body, operand, local, part, tile)
-            for operand, part in zip((form.left, form.right), parts, strict=True)
-        )
-        return left, right
+        if isinstance(tile, WarpgroupTile):
+            return ALIGNMENT
+        return max(UNIT_BYTES, *(tile.word.size * side.wide for side in (form.left, form.right)))
 
-    def _fragments(self, left: Stage, right: Stage, item: Ref) -> FmaFragments | MatrixFragments:
-        tile = self._form.tile
-        if isinstance(left, FmaStage) and isinstance(right, FmaStage) and isinstance(tile, Tile):
-            return FmaFragments(self._body, tile, left, right, item)
-        assert isinstance(left, MatrixStage) and isinstance(right, MatrixStage) and isinstance(tile, MatrixTile)
-        return MatrixFragments(self._body, tile, left, right, item)
+    def _pipeline(
+        self, local: Ref, item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]
+    ) -> Pipeline | WarpgroupPipeline:
+        """What goes along the inner axis, for a tile that begins at a row and a column."""
+        form, body, tile = self._form, self._body, self._form.tile
+        starts, lengths, half = (0, tile.stage_lengths[0]), (tile.rows, tile.columns), sum(tile.stage_lengths)
+        sides = list(zip((form.left, form.right), starts, lengths, strict=True))
+        if isinstance(tile, WarpgroupTile):
+            left, right = (Copied(body, side, local, tile, start, length) for side, start, length in sides)
+            self._locate(left, right, item, row, column, where)
+            return WarpgroupPipeline(body, tile, left, right, local, item)
+        parts = [(side, Part(start, half, length, tile.inner, tile.items)) for side, start, length in sides]
+        if isinstance(tile, Tile):
+            a, b = (FmaStage(body, side, local, part, tile) for side, part in parts)
+            self._locate(a, b, item, row, column, where)
+            return Pipeline(body, tile.inner, a, b, FmaFragments(body, tile, a, b, item))
+        assert isinstance(tile, MatrixTile)
+        c, d = (MatrixStage(body, side, local, part, tile) for side, part in parts)
+        self._locate(c, d, item, row, column, where)
+        return Pipeline(body, tile.inner, c, d, MatrixFragments(body, tile, c, d, item))
 
-    def _go_along(self, left: Stage, right: Stage, fragments: FmaFragments | MatrixFragments, part: Ref) -> None:
-        """Adds up all products of a part of the inner axis."""
-        k, form, body, sizes, inner = self._k, self._form, self._body, self._sizes, self._form.tile.inner
-        begin = k.let(part * sizes["per"], "begin")
-        count = k.op("minimum", sizes["k"] - begin, sizes["per"], hint="count")
-        steps = k.op("udiv", count + (inner - 1), body.const(inner), hint="steps")
-        ragged = k.let(count - (steps - 1) * inner, "ragged")
-        for stage in (left, right):
-            stage.fetch(begin, ragged)
-        for stage in (left, right):
-            stage.deposit(0)
-        k.barrier()
-        with k.for_(0, steps, dtype=form.index, hint="step") as step:
-            more = step + 1 < steps
-            with k.if_(more):
-                following = k.let(begin + ragged + step * inner, "next")
-                left.fetch(following)
-                right.fetch(following)
-            fragments.multiply(step & 1)
-            with k.if_(more):
-                other = (step + 1) & 1
-                left.deposit(other)
-                right.deposit(other)
-            k.barrier()
+    def _locate(
+        self, left: Stage | Copied, right: Stage | Copied, item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]
+    ) -> None:
+        left.locate(item, row, self._sizes["m"], where)
+        right.locate(item, column, self._sizes["n"], where)
 
     # ------------------------------------------------------------------ results
 
@@ -145,7 +125,7 @@ class _Builder:
         self,
         local: Ref,
         item: Ref,
-        fragments: FmaFragments | MatrixFragments,
+        pipeline: Pipeline | WarpgroupPipeline,
         front: Mapping[int, Ref],
         row: Ref,
         column: Ref,
@@ -156,7 +136,7 @@ class _Builder:
         with k.for_(0, tile.bands, dtype=form.index, hint="band") as band:
             for number in range(tile.bands):
                 with k.if_(k.op("eq", band, number)):
-                    fragments.store_band(number, local)
+                    pipeline.store_band(number, local)
             k.barrier()
             units = tile.warps[0] * tile.band * in_row
             with k.for_(item, units, tile.items, dtype=form.index, hint="unit") as unit:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
-from ocl_ir.types import BF16, F16, F64
+from ocl_ir.types import BF16, F16, F64, DType
 from ocl_runtime.plan.fusion.values import Leaf, Product
 from ocl_runtime.plan.kernels.form import Parameters, aligned, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -20,7 +20,7 @@ from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.contraction import Contraction, collapsed, parts_of, sum_of_parts
 from ocl_runtime.plan.kernels.products.matrix import element_dtype
 from ocl_runtime.plan.kernels.products.stage import Operand
-from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, MatrixTile, Tile
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Launch
@@ -51,6 +51,12 @@ _FMA = (
     Candidate((4, 1), (2, 1), 16, 0.7),
     Candidate((1, 4), (1, 2), 16, 0.7),
     Candidate((2, 2), (1, 1), 16, 0.7),
+)
+_WARPGROUP = (
+    Candidate((2, 1), (1, 32), 64, 1.0),
+    Candidate((2, 1), (1, 16), 64, 0.9),
+    Candidate((1, 1), (1, 16), 64, 0.7),
+    Candidate((1, 1), (1, 8), 64, 0.5),
 )
 _MATRIX = {
     F16: (
@@ -128,6 +134,19 @@ def tile_launches(
     return [launch, *reduce_launches(joined, allocate, lowering)]
 
 
+def _is_wide(leaf: Leaf, side: int) -> bool:
+    """Whether an operand can be read in whole units."""
+    return _width(leaf.layout, side, leaf.source.dtype) > 1
+
+
+def _width(layout: Layout, side: int, dtype: DType) -> int:
+    """Elements of an access to an operand: as many as 16 bytes have where its layout allows that."""
+    along = layout.ndim - 1 - side if operand_is_turned(layout, side) else layout.ndim - 2 + side
+    wide = UNIT_BYTES // dtype.size
+    whole = layout.strides[along] == 1 and layout.shape[along] % wide == 0 and aligned(layout, along, wide)
+    return wide if whole else 1
+
+
 def operand_is_turned(layout: Layout, side: int) -> bool:
     """Whether elements of an operand lie next to each other along the inner axis; `side` 0 is the left one."""
     own, inner = layout.strides[side - 2], layout.strides[-1 - side]
@@ -135,21 +154,20 @@ def operand_is_turned(layout: Layout, side: int) -> bool:
 
 
 def _operand(
-    parameters: Parameters, name: str, leaf: Leaf, layout: Layout, side: int, tile: Tile | MatrixTile
+    parameters: Parameters, name: str, leaf: Leaf, layout: Layout, side: int, tile: AnyTile
 ) -> Operand:
     """How an operand is read, in accesses as wide as its layout allows."""
     source = leaf.source
     assert isinstance(source, Buffer)
     axis, inner = layout.ndim - 2 + side, layout.ndim - 1 - side
     turned = operand_is_turned(layout, side)
-    along, wide, dtype = inner if turned else axis, UNIT_BYTES // source.dtype.size, source.dtype
-    if layout.strides[along] != 1 or layout.shape[along] % wide or not aligned(layout, along, wide):
-        wide = 1
+    along, wide, dtype = inner if turned else axis, _width(layout, side, source.dtype), source.dtype
     lanes = wide
-    if isinstance(tile, MatrixTile):
+    if not isinstance(tile, Tile):
+        pack = tile.word.size // dtype.size
         dtype = tile.word if wide > 1 else element_dtype(dtype)
         if wide > 1:
-            layout, lanes = _in_words(layout, along, tile.pack), tile.words
+            layout, lanes = _in_words(layout, along, pack), wide // pack
     access = parameters.memory(name, dtype, source.storage, layout, along, lanes, general=True)
     return Operand(access, axis, inner, turned, wide)
 
@@ -161,11 +179,20 @@ def _in_words(layout: Layout, along: int, pack: int) -> Layout:
     return Layout(shape, strides, layout.offset // pack)
 
 
-def _tiles(contraction: Contraction, target: Target) -> Iterator[tuple[Tile | MatrixTile, float]]:
+def _tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, float]]:
     """The tiles that the target has room for, with their speeds."""
     dtype = contraction.dtype
     if dtype.name in target.matrix_dtypes:
-        turned = tuple(operand_is_turned(leaf.layout, side) for side, leaf in enumerate(contraction.leaves))
+        left, right = (operand_is_turned(leaf.layout, side) for side, leaf in enumerate(contraction.leaves))
+        turned = left, right
+        if target.warpgroups and dtype in {F16, BF16} and all(map(_is_wide, contraction.leaves, (0, 1))):
+            for warps, fragments, inner, speed in _WARPGROUP:
+                for stages in (4, 3):
+                    tile = WarpgroupTile(warps, fragments, inner, dtype, turned, stages)
+                    if tile.local_bytes <= target.tile_bytes:
+                        yield tile, speed
+                        break
+            return
         for warps, fragments, inner, speed in _MATRIX[dtype]:
             matrix_tile = MatrixTile(warps, fragments, inner, dtype, turned)
             if matrix_tile.local_bytes <= target.tile_bytes:
@@ -179,11 +206,11 @@ def _tiles(contraction: Contraction, target: Target) -> Iterator[tuple[Tile | Ma
             yield tile, speed
 
 
-def chosen(contraction: Contraction, target: Target) -> tuple[Tile | MatrixTile, int]:
+def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:
     """The tile, and how many parts of k are wanted: those that take the least time, if every unit of the device works
     on one group, and all groups of one turn take equally long."""
     batch, (m, n, k) = contraction.batch, contraction.sizes
-    best: tuple[float, Tile | MatrixTile, int] | None = None
+    best: tuple[float, AnyTile, int] | None = None
     for tile, speed in _tiles(contraction, target):
         groups = math.prod(batch) * -(-m // tile.rows) * -(-n // tile.columns)
         for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32):
