@@ -23,10 +23,12 @@ class FmaStage(Stage):
         self._row_length = part.length + tile.pad
         self._tile = tile
 
-    def store(self, base: Ref | int, inner: Ref, own: Ref, held: list[Ref]) -> None:
+    def place(self, inner: Ref, own: Ref) -> Ref:
+        return inner * self._row_length + own
+
+    def store(self, at: Ref, held: list[Ref]) -> None:
         """Stores a unit, turned if it lies along the inner axis."""
         (unit,), wide = held, self.operand.wide
-        at = inner * self._row_length + own + base
         if not self.operand.turned:
             self.k.store(self.local, at, unit, align=self._tile.dtype.size * wide)
             return
@@ -34,10 +36,12 @@ class FmaStage(Stage):
             value = unit if wide == 1 else self.k.op("extract", unit, lane)
             self.k.store(self.local, at + lane * self._row_length, value)
 
-    def origin(self, half: Ref, own: Ref) -> Ref:
+    def origin(self, step: Ref, own: Ref) -> Ref:
         """Where the first row begins at a place. It is as wide as an address, so that what is read beside it, steps
         that are known away, has the same address, to which loads add the steps themselves."""
-        return self.k.convert(self.base(half) + own, U64, hint=f"{self.operand.access.name}_at")
+        return self.k.convert(
+            step * self.part.step_length + (own + self.part.start), U64, hint=f"{self.operand.access.name}_at"
+        )
 
     def read(self, origin: Ref, inner: Ref, steps: int) -> Ref:
         """A fragment, some steps along a row."""
@@ -48,6 +52,8 @@ class FmaStage(Stage):
 
 class FmaFragments:
     """What a work-item has of the tile: a vector for each of its rows and fragments across."""
+
+    pending = 0
 
     def __init__(self, body: Body, tile: Tile, left: FmaStage, right: FmaStage, item: Ref) -> None:
         """Neighbouring work-items go down and across in turns, so that eight of them, which a GPU serves at once, read
@@ -67,10 +73,10 @@ class FmaFragments:
             for row in range(tile.fragments[0] * tile.lanes)
         ]
 
-    def multiply(self, half: Ref) -> None:
-        """Adds the products of a step, in ascending order."""
+    def multiply(self, step: Ref) -> None:
+        """Adds the products of a step, given by where it is in local memory, in ascending order."""
         k, tile, across = self._k, self._tile, ACROSS * self._tile.lanes
-        left_at, right_at = self._left.origin(half, self._row), self._right.origin(half, self._column)
+        left_at, right_at = self._left.origin(step, self._row), self._right.origin(step, self._column)
         with k.for_(0, tile.inner, dtype=U64, hint="i", unroll=tile.inner) as i:
             rows = [self._left.read(left_at, i, number * tile.band) for number in range(tile.fragments[0])]
             columns = [self._right.read(right_at, i, number * across) for number in range(tile.fragments[1])]

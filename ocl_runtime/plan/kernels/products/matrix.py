@@ -42,20 +42,26 @@ class MatrixStage(Stage):
         self._tile, self._wide = tile, wide
         self._row_length = part.length + tile.pad
 
-    def store(self, base: Ref | int, inner: Ref, own: Ref, held: list[Ref]) -> None:
-        """Stores a unit, packed in words."""
+    @property
+    def is_copied(self) -> bool:
+        return self._wide and (self.operand.turned or self._tile.pack == 1)
+
+    def place(self, inner: Ref, own: Ref) -> Ref:
         k, tile, body = self.k, self._tile, self.body
         word = k.op("udiv", inner, body.const(tile.pack)) if tile.pack > 1 else inner
         chunk, within = k.op("udiv", word, body.const(tile.chunk)), k.op("urem", word, body.const(tile.chunk))
         if self.operand.turned:
-            at = (chunk * self.part.length + own) * tile.chunk + within + base
-            values = held if self._wide else [self._packed(held)]
-        else:
-            at = (chunk * tile.chunk + self._row_of(within)) * self._row_length + own + base
-            values = self._interleaved(held) if self._wide else [self._packed(held)]
-        for number, value in enumerate(values):
-            step = at + number * tile.words if number else at
-            k.store(self.local, step, value, align=UNIT_BYTES if self._wide else tile.word.size)
+            return (chunk * self.part.length + own) * tile.chunk + within
+        return (chunk * tile.chunk + self._row_of(within)) * self._row_length + own
+
+    def store(self, at: Ref, held: list[Ref]) -> None:
+        """Stores a unit, packed in words."""
+        tile = self._tile
+        if not self._wide:
+            self.k.store(self.local, at, self._packed(held))
+            return
+        for number, value in enumerate(held if self.operand.turned else self._interleaved(held)):
+            self.k.store(self.local, at + number * tile.words if number else at, value, align=UNIT_BYTES)
 
     def _row_of(self, within: Ref) -> Ref:
         """In which row of its chunk a word lies: those that four work-items read together follow each other."""
@@ -82,7 +88,7 @@ class MatrixStage(Stage):
 
     # ------------------------------------------------------------------ fragments
 
-    def origin(self, half: Ref, own: Ref, lane: Ref) -> Ref:
+    def origin(self, step: Ref, own: Ref, lane: Ref) -> Ref:
         """Where a work-item begins to read, of rows or columns from `own` on. It is as wide as an address, so that
         loads add steps that are known themselves."""
         tile, group, thread = self._tile, lane >> 2, lane & 3
@@ -90,7 +96,9 @@ class MatrixStage(Stage):
             at = (own + group) * tile.chunk + thread * tile.words
         else:
             at = thread * self._row_length + own + group * tile.words
-        return self.k.convert(self.base(half) + at, U64, hint=f"{self.operand.access.name}_at")
+        return self.k.convert(
+            step * self.part.step_length + (at + self.part.start), U64, hint=f"{self.operand.access.name}_at"
+        )
 
     def registers(self, origin: Ref, chunk: Ref, first: int) -> list[list[Ref]]:
         """What a work-item reads of a chunk, as `words` registers for each of several rows or columns: of one, `first`
@@ -112,6 +120,8 @@ class MatrixStage(Stage):
 class MatrixFragments:
     """What a work-item has of the tile: four sums of each instruction."""
 
+    pending = 0
+
     def __init__(self, body: Body, tile: MatrixTile, left: MatrixStage, right: MatrixStage, item: Ref) -> None:
         k = body.k
         self._k, self._tile, self._left, self._right = k, tile, left, right
@@ -126,18 +136,18 @@ class MatrixFragments:
             for row in range(tile.fragments[0])
         ]
 
-    def multiply(self, half: Ref) -> None:
-        """Adds the products of a step."""
+    def multiply(self, step: Ref) -> None:
+        """Adds the products of a step, given by where it is in local memory."""
         k, tile = self._k, self._tile
-        left_at = self._left.origin(half, self._row, self._lane)
-        right_at = self._right.origin(half, self._column, self._lane)
-        steps = tile.words // 2
+        left_at = self._left.origin(step, self._row, self._lane)
+        right_at = self._right.origin(step, self._column, self._lane)
+        instructions = tile.words // 2
         with k.for_(0, tile.chunks, dtype=U64, hint="chunk", unroll=tile.chunks) as chunk:
             columns = self._columns(right_at, chunk)
-            for first in range(0, tile.fragments[0], steps):
+            for first in range(0, tile.fragments[0], instructions):
                 for number, (upper, lower) in enumerate(self._rows(left_at, chunk, first)):
-                    for step in range(steps):
-                        two = 2 * step, 2 * step + 1
+                    for instruction in range(instructions):
+                        two = 2 * instruction, 2 * instruction + 1
                         left = k.op("vector", *(registers[word] for word in two for registers in (upper, lower)))
                         for sum_, registers in zip(self._sums[first + number], columns, strict=True):
                             right = k.op("vector", *(registers[word] for word in two))

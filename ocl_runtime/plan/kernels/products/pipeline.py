@@ -1,8 +1,13 @@
-"""The steps of a product whose operands go through registers.
+"""The steps of a product: how the next ones come while a group multiplies one.
 
-While a group multiplies what is in one half of its local memory, the next step is on its way from global memory to
-registers, from which it is stored in the other half; one barrier a step is enough. The first step is the one that may
-be shorter: so none of the others needs to look.
+Through registers: while a group multiplies what is in one half of its local memory, the next step is on its way from
+global memory to registers, from which it is stored in the other half; one barrier a step is enough.
+
+By copies that go on while work-items do: local memory has room for several steps, whose copies begin some turns before
+their products. Where products go on, too, that of one step is still at work when that of the next one begins, so a
+step's memory is free one turn later.
+
+The first step is the one that may be shorter.
 """
 
 from __future__ import annotations
@@ -15,43 +20,74 @@ from ocl_runtime.plan.kernels.products.stage import Stage
 
 
 class Fragments(Protocol):
-    """What a work-item has of the tile."""
+    """What a work-item has of the tile. `pending`: products of so many steps go on while the next ones begin."""
 
-    def multiply(self, half: Ref) -> None:
-        """Adds the products of a step."""
+    pending: int
+
+    def multiply(self, step: Ref) -> None:
+        """Adds the products of a step, given by where it is in local memory."""
 
     def store_band(self, band: int, local: Ref) -> None:
         """Stores the sums of a band in local memory."""
 
 
-class Pipeline:
-    """The steps, and what a work-item has of the tile."""
-
-    def __init__(self, body: Body, inner: int, left: Stage, right: Stage, fragments: Fragments) -> None:
-        self._body, self._inner = body, inner
-        self._left, self._right = left, right
-        self.store_band = fragments.store_band
-        self._fragments = fragments
-
-    def go_along(self, begin: Ref, count: Ref) -> None:
-        """Adds up the products of `count` places of the inner axis."""
-        k, inner = self._body.k, self._inner
-        steps = k.op("udiv", count + (inner - 1), self._body.const(inner), hint="steps")
-        ragged = k.let(count - (steps - 1) * inner, "ragged")
-        both = self._left, self._right
-        for stage in both:
-            stage.fetch(begin, ragged)
-        for stage in both:
-            stage.deposit(0)
+def through_registers(
+    body: Body, inner: int, stages: tuple[Stage, Stage], fragments: Fragments, begin: Ref, count: Ref
+) -> None:
+    """Adds up the products of `count` places of the inner axis, `inner` in a step."""
+    k = body.k
+    steps = k.op("udiv", count + (inner - 1), body.const(inner), hint="steps")
+    ragged = k.let(count - (steps - 1) * inner, "ragged")
+    for stage in stages:
+        stage.hold()
+    for stage in stages:
+        stage.fetch(begin, ragged)
+    for stage in stages:
+        stage.deposit(0)
+    k.barrier()
+    with k.for_(0, steps, dtype=body.index, hint="step") as step:
+        more = step + 1 < steps
+        with k.if_(more):
+            following = k.let(begin + ragged + step * inner, "next")
+            for stage in stages:
+                stage.fetch(following)
+        fragments.multiply(step & 1)
+        with k.if_(more):
+            for stage in stages:
+                stage.deposit((step + 1) & 1)
         k.barrier()
-        with k.for_(0, steps, dtype=self._body.index, hint="step") as step:
-            more = step + 1 < steps
-            with k.if_(more):
-                following = k.let(begin + ragged + step * inner, "next")
-                for stage in both:
-                    stage.fetch(following)
-            self._fragments.multiply(step & 1)
-            with k.if_(more):
-                for stage in both:
-                    stage.deposit((step + 1) & 1)
-            k.barrier()
+
+
+def by_copies(
+    body: Body, inner: int, room: int, stages: tuple[Stage, Stage], fragments: Fragments, begin: Ref, count: Ref
+) -> None:
+    """The same, where local memory has room for so many steps."""
+    k, ahead = body.k, room - 1 - fragments.pending
+    steps = k.op("udiv", count + (inner - 1), body.const(inner), hint="steps")
+    missing = k.let(steps * inner - count, "missing")
+
+    def copy(step: Ref, step_begin: Ref, limit: Ref) -> None:
+        buffer = k.op("urem", step, body.const(room)) * stages[0].part.step_length
+        for stage in stages:
+            stage.copy(step_begin, limit, buffer)
+
+    for number in range(ahead):
+        with k.if_(body.const(number) < steps):
+            if number:
+                copy(body.const(number), begin + number * inner - missing, body.const(inner))
+            else:
+                copy(body.const(0), begin, body.const(inner) - missing)
+        k.commit()
+    with k.for_(0, steps, dtype=body.index, hint="step") as step:
+        k.await_("copies", ahead - 1)
+        k.barrier()
+        later = k.let(step + ahead, "later")
+        with k.if_(later < steps):
+            copy(later, k.let(begin + later * inner - missing, "next"), body.const(inner))
+        k.commit()
+        fragments.multiply(k.op("urem", step, body.const(room)))
+        if fragments.pending:
+            k.await_("products", fragments.pending)
+    if fragments.pending:
+        k.await_("products")
+    k.barrier()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ocl_ir.kernel.operands import Ref
@@ -31,10 +32,10 @@ class Operand:
 @dataclass(frozen=True, slots=True)
 class Part:
     """What a group has of an operand in a step: `length` elements along the operand's own axis by `inner`. It begins at
-    word `start` of each half of the local memory, which has `half_length` words."""
+    word `start` of the local memory of a step, which has `step_length` words."""
 
     start: int
-    half_length: int
+    step_length: int
     length: int
     inner: int
     items: int
@@ -61,8 +62,10 @@ class Stage(ABC):
         self._unit, self._loads = unit, loads
         self._dtype, self._lanes = dtype, lanes
         self._units = part.length * part.inner // (unit[0] * unit[1])
-        self._places: list[tuple[Ref, Ref]] = []
-        """Where units lie in the part: along the inner axis, along the operand's own."""
+        self._inner: list[Ref] = []
+        """Where units lie in the part along the inner axis."""
+        self._places: list[Ref] = []
+        """Where they lie in local memory."""
         self._sources: list[Ref | None] = []
         self._exists: list[Ref | None] = []
         self._held: list[list[Ref]] = []
@@ -75,20 +78,27 @@ class Stage(ABC):
         inner_unit, own_unit = self._unit
         in_row = self.part.inner // inner_unit if operand.turned else self.part.length // own_unit
         self._where = where
-        zero = k.const(0.0 if self._dtype.is_inexact else 0, with_lanes(self._dtype, self._lanes))
         for first_unit in range(0, self._units, self.part.items):
             unit = item + first_unit if first_unit else item
             self._exists.append(unit < self._units if first_unit + self.part.items > self._units else None)
             along, across = k.op("urem", unit, body.const(in_row)), k.op("udiv", unit, body.const(in_row))
             inner, own = (along, across) if operand.turned else (across, along)
-            inner, own = inner * inner_unit, own * own_unit
-            self._places.append((k.let(inner, f"{access.name}_k"), k.let(own, f"{access.name}_own")))
+            inner, own = k.let(inner * inner_unit, f"{access.name}_k"), own * own_unit
+            self._inner.append(inner)
+            self._places.append(k.let(self.place(inner, own) + self.part.start, f"{access.name}_to"))
             at = k.op("minimum", first + own, size - own_unit)
             if operand.turned:
                 self._sources.append(body.offset(access, {**where, operand.axis: at}, operand.inner))
             else:
                 self._sources.append(k.op("udiv", at, body.const(own_unit)) if access.wide else at)
-            self._held.append([k.variable(zero, hint=f"{access.name}_held") for _ in self._loads])
+
+    # ------------------------------------------------------------------ through registers
+
+    def hold(self) -> None:
+        """Makes room for a step in registers."""
+        k, name = self.k, self.operand.access.name
+        zero = k.const(0.0 if self._dtype.is_inexact else 0, with_lanes(self._dtype, self._lanes))
+        self._held = [[k.variable(zero, hint=f"{name}_held") for _ in self._loads] for _ in self._places]
 
     def fetch(self, begin: Ref, count: Ref | None = None) -> None:
         """Reads the step that begins at `begin` along the inner axis; of the first `count` of it only, all others are 0
@@ -96,17 +106,22 @@ class Stage(ABC):
         k = self.k
         for number, exists in enumerate(self._exists):
             for load, held in zip(self._loads, self._held[number], strict=True):
-                inner = self._places[number][0] + load if load else self._places[number][0]
+                inner = self._inner[number] + load if load else self._inner[number]
                 wanted = exists
                 if count is not None:
                     wanted = inner < count if wanted is None else wanted & (inner < count)
-                if wanted is None:
-                    k.assign(held, self._read(number, begin + inner))
-                else:
-                    with k.if_(wanted):
-                        k.assign(held, self._read(number, begin + inner))
+                with nullcontext() if wanted is None else k.if_(wanted):
+                    value = self.body.read(self.operand.access, self._index(number, begin + inner), self._lanes)
+                    k.assign(held, k.convert(value, self._dtype))
 
-    def _read(self, number: int, inner: Ref) -> Ref:
+    def deposit(self, half: Ref | int) -> None:
+        """Stores what was fetched, in one half of the local memory."""
+        for place, exists, held in zip(self._places, self._exists, self._held, strict=True):
+            with nullcontext() if exists is None else self.k.if_(exists):
+                self.store(place + half * self.part.step_length, held)
+
+    def _index(self, number: int, inner: Ref) -> Ref:
+        """Where a unit begins in global memory."""
         body, operand, access = self.body, self.operand, self.operand.access
         source = self._sources[number]
         if operand.turned:
@@ -115,30 +130,33 @@ class Stage(ABC):
                 along = self.k.op("udiv", along, body.const(operand.wide))
         else:
             assert source is not None
-            offset, along, lane = (
-                body.offset(access, {**self._where, operand.inner: inner}, operand.axis),
-                source,
-                operand.axis,
-            )
+            offset, along = body.offset(access, {**self._where, operand.inner: inner}, operand.axis), source
+            lane = operand.axis
         if access.wide:
-            index = body.vector_start(access, offset, along, self._lanes, lane)
-        else:
-            index = body.element(access, offset, along, 1, lane)
-        return self.k.convert(body.read(access, index, self._lanes), self._dtype)
+            return body.vector_start(access, offset, along, self._lanes, lane)
+        return body.element(access, offset, along, 1, lane)
 
-    def deposit(self, half: Ref | int) -> None:
-        """Stores what was fetched, in one half of the local memory."""
-        for number, exists in enumerate(self._exists):
-            if exists is None:
-                self.store(self.base(half), *self._places[number], self._held[number])
-            else:
-                with self.k.if_(exists):
-                    self.store(self.base(half), *self._places[number], self._held[number])
+    # ------------------------------------------------------------------ without registers
 
-    def base(self, half: Ref | int) -> Ref | int:
-        """Where the part begins in local memory."""
-        return half * self.part.half_length + self.part.start
+    @property
+    def is_copied(self) -> bool:
+        """Whether units lie in local memory as they do in global memory, so that they can be copied."""
+        return False
+
+    def copy(self, begin: Ref, limit: Ref, buffer: Ref) -> None:
+        """Begins to copy the step that begins at `begin` along the inner axis, of which `limit` places are inside."""
+        pointer = self.body.params[self.operand.access.name]
+        for number, (place, inner, exists) in enumerate(zip(self._places, self._inner, self._exists, strict=True)):
+            with nullcontext() if exists is None else self.k.if_(exists):
+                index = self._index(number, begin + inner)
+                self.k.copy_async(self.local, place + buffer, pointer, index, inner < limit)
+
+    # ------------------------------------------------------------------ local memory
 
     @abstractmethod
-    def store(self, base: Ref | int, inner: Ref, own: Ref, held: list[Ref]) -> None:
-        """Stores a unit."""
+    def place(self, inner: Ref, own: Ref) -> Ref:
+        """Where a unit lies in the part."""
+
+    @abstractmethod
+    def store(self, at: Ref, held: list[Ref]) -> None:
+        """Stores a unit that went through registers."""

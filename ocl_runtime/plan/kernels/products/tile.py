@@ -23,11 +23,13 @@ UNIT_BYTES = 16
 @dataclass(frozen=True, slots=True)
 class AnyTile(ABC):
     """`warps` down and across the tile, and `fragments` of each down and across; a step of the product takes `inner`
-    columns of the left matrix and rows of the right one."""
+    columns of the left matrix and rows of the right one. Local memory has `room` for so many steps of operands that are
+    copied there; 0: they go through registers, and there is room for two."""
 
     warps: tuple[int, int]
     fragments: tuple[int, int]
     inner: int
+    room: int
 
     @property
     def items(self) -> int:
@@ -72,12 +74,12 @@ class AnyTile(ABC):
     @property
     def row_length(self) -> int:
         """Numbers of local memory from one row of a band to the next."""
-        return self.columns + UNIT_BYTES // self.accumulator.size
+        return self.columns + 2 * UNIT_BYTES // self.accumulator.size
 
     @property
     def local_length(self) -> int:
         """Words of local memory: two steps, over which a band is laid at the end."""
-        return max(2 * sum(self.stage_lengths), self.warps[0] * self.band * self.row_length)
+        return max((self.room or 2) * sum(self.stage_lengths), self.warps[0] * self.band * self.row_length)
 
     @property
     def local_bytes(self) -> int:
@@ -195,12 +197,10 @@ class MatrixTile(AnyTile):
 @dataclass(frozen=True, slots=True)
 class WarpgroupTile(AnyTile):
     """A tile whose warpgroups, 128 work-items each, multiply by instructions that read operands of `dtype` from local
-    memory, of which there is room for `stages` steps. `warps` counts warpgroups; each has 64 rows and `width`
-    columns."""
+    memory. `warps` counts warpgroups; each has 64 rows and `width` columns."""
 
     dtype: DType
     turned: tuple[bool, bool]
-    stages: int
 
     @property
     def width(self) -> int:
@@ -234,7 +234,3 @@ class WarpgroupTile(AnyTile):
     @property
     def stage_lengths(self) -> tuple[int, int]:
         return self.rows * self.inner // 2, self.columns * self.inner // 2
-
-    @property
-    def local_length(self) -> int:
-        return max(self.stages * sum(self.stage_lengths), self.rows * self.row_length)

@@ -1,6 +1,6 @@
 """Writes the kernels in which a work-group multiplies a tile of matrices; `products.tiles` decides which.
 
-The group goes along the inner axis in steps (`pipeline.py`, `warpgroup.py`). In the end results go through local memory
+The group goes along the inner axis in steps (`pipeline.py`). In the end results go through local memory
 once more, band by band, so that work-items store vectors of whole rows, and compute whatever else is made of the product
 with operands that are read likewise.
 """
@@ -20,10 +20,10 @@ from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.matrix import MatrixFragments, MatrixStage
-from ocl_runtime.plan.kernels.products.pipeline import Pipeline
+from ocl_runtime.plan.kernels.products.pipeline import Fragments, by_copies, through_registers
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
-from ocl_runtime.plan.kernels.products.warpgroup import Copied, WarpgroupPipeline
+from ocl_runtime.plan.kernels.products.warpgroup import WarpgroupFragments, WarpgroupStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,7 @@ class _Builder:
     def build(self) -> Kernel:
         k, form, body, sizes, tile = self._k, self._form, self._body, self._sizes, self._form.tile
         group, item = k.item("group_id", 0, "group", form.index), k.item("local_id", 0, "item", form.index)
-        # Groups that follow each other have the same columns, so that these stay in the cache.
-        down, group = k.op("urem", group, sizes["tiles_down"]), k.op("udiv", group, sizes["tiles_down"])
-        across, group = k.op("urem", group, sizes["tiles_across"]), k.op("udiv", group, sizes["tiles_across"])
+        down, across, group = self._tile_of(group)
         axes = [*range(form.batch - 1, -1, -1), form.batch]  # the parts are counted last
         lengths = {axis: sizes[f"n{axis}"] for axis in range(form.batch)}
         where = body.coordinates(group, axes, lengths)
@@ -77,12 +75,27 @@ class _Builder:
         row, column = k.let(down * tile.rows, "row"), k.let(across * tile.columns, "column")
 
         local = k.array(tile.word, tile.local_length, align=self._alignment, hint="stage")
-        pipeline = self._pipeline(local, item, row, column, where)
+        stages, fragments = self._sides(local, item, row, column, where)
         begin = k.let(part * sizes["per"], "begin")
-        pipeline.go_along(begin, k.op("minimum", sizes["k"] - begin, sizes["per"], hint="count"))
+        count = k.op("minimum", sizes["k"] - begin, sizes["per"], hint="count")
+        if tile.room:
+            by_copies(body, tile.inner, tile.room, stages, fragments, begin, count)
+        else:
+            through_registers(body, tile.inner, stages, fragments, begin, count)
         front = {axis + 1: coordinate for axis, coordinate in where.items()} | {0: part}
-        self._results(local, item, pipeline, front, row, column)
+        self._results(local, item, fragments, front, row, column)
         return k.build()
+
+    def _tile_of(self, group: Ref) -> tuple[Ref, Ref, Ref]:
+        """The tile of a group, by its row and column of tiles, and the number of its matrix. Groups that follow each
+        other go down some rows of tiles, then across."""
+        k, sizes = self._k, self._sizes
+        of_matrix = sizes["tiles_down"] * sizes["tiles_across"]
+        number, matrix = k.op("urem", group, of_matrix), k.op("udiv", group, of_matrix)
+        of_raster = sizes["raster"] * sizes["tiles_across"]
+        above, within = k.op("udiv", number, of_raster) * sizes["raster"], k.op("urem", number, of_raster)
+        rows = k.op("minimum", sizes["tiles_down"] - above, sizes["raster"])
+        return above + k.op("urem", within, rows), k.op("udiv", within, rows), matrix
 
     @property
     def _alignment(self) -> int:
@@ -90,34 +103,36 @@ class _Builder:
         form, tile = self._form, self._form.tile
         if isinstance(tile, WarpgroupTile):
             return ALIGNMENT
-        return max(UNIT_BYTES, *(tile.word.size * side.wide for side in (form.left, form.right)))
+        return max(2 * UNIT_BYTES, *(tile.word.size * side.wide for side in (form.left, form.right)))
 
-    def _pipeline(
+    def _sides(
         self, local: Ref, item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]
-    ) -> Pipeline | WarpgroupPipeline:
-        """What goes along the inner axis, for a tile that begins at a row and a column."""
-        form, body, tile = self._form, self._body, self._form.tile
-        starts, lengths, half = (0, tile.stage_lengths[0]), (tile.rows, tile.columns), sum(tile.stage_lengths)
-        sides = list(zip((form.left, form.right), starts, lengths, strict=True))
-        if isinstance(tile, WarpgroupTile):
-            left, right = (Copied(body, side, local, tile, start, length) for side, start, length in sides)
-            self._locate(left, right, item, row, column, where)
-            return WarpgroupPipeline(body, tile, left, right, local, item)
-        parts = [(side, Part(start, half, length, tile.inner, tile.items)) for side, start, length in sides]
-        if isinstance(tile, Tile):
-            a, b = (FmaStage(body, side, local, part, tile) for side, part in parts)
-            self._locate(a, b, item, row, column, where)
-            return Pipeline(body, tile.inner, a, b, FmaFragments(body, tile, a, b, item))
-        assert isinstance(tile, MatrixTile)
-        c, d = (MatrixStage(body, side, local, part, tile) for side, part in parts)
-        self._locate(c, d, item, row, column, where)
-        return Pipeline(body, tile.inner, c, d, MatrixFragments(body, tile, c, d, item))
+    ) -> tuple[tuple[Stage, Stage], Fragments]:
+        """Both operands, of a tile that begins at a row and a column, and what a work-item has of it."""
+        form, body, tile, step_length = self._form, self._body, self._form.tile, sum(self._form.tile.stage_lengths)
+        parts = (
+            Part(0, step_length, tile.rows, tile.inner, tile.items),
+            Part(tile.stage_lengths[0], step_length, tile.columns, tile.inner, tile.items),
+        )
+        sides = list(zip((form.left, form.right), parts, strict=True))
+        match tile:
+            case Tile():
+                a, b = (FmaStage(body, side, local, part, tile) for side, part in sides)
+                self._locate((a, b), item, row, column, where)
+                return (a, b), FmaFragments(body, tile, a, b, item)
+            case MatrixTile():
+                c, d = (MatrixStage(body, side, local, part, tile) for side, part in sides)
+                self._locate((c, d), item, row, column, where)
+                return (c, d), MatrixFragments(body, tile, c, d, item)
+            case WarpgroupTile():
+                e, f = (WarpgroupStage(body, side, local, part) for side, part in sides)
+                self._locate((e, f), item, row, column, where)
+                return (e, f), WarpgroupFragments(body, tile, e, f, item)
+        raise AssertionError(tile)
 
-    def _locate(
-        self, left: Stage | Copied, right: Stage | Copied, item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]
-    ) -> None:
-        left.locate(item, row, self._sizes["m"], where)
-        right.locate(item, column, self._sizes["n"], where)
+    def _locate(self, stages: tuple[Stage, Stage], item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]) -> None:
+        stages[0].locate(item, row, self._sizes["m"], where)
+        stages[1].locate(item, column, self._sizes["n"], where)
 
     # ------------------------------------------------------------------ results
 
@@ -125,7 +140,7 @@ class _Builder:
         self,
         local: Ref,
         item: Ref,
-        pipeline: Pipeline | WarpgroupPipeline,
+        fragments: Fragments,
         front: Mapping[int, Ref],
         row: Ref,
         column: Ref,
@@ -136,13 +151,13 @@ class _Builder:
         with k.for_(0, tile.bands, dtype=form.index, hint="band") as band:
             for number in range(tile.bands):
                 with k.if_(k.op("eq", band, number)):
-                    pipeline.store_band(number, local)
+                    fragments.store_band(number, local)
             k.barrier()
             units = tile.warps[0] * tile.band * in_row
             with k.for_(item, units, tile.items, dtype=form.index, hint="unit") as unit:
                 below, along = k.op("udiv", unit, body.const(in_row)), k.op("urem", unit, body.const(in_row)) * lanes
                 at = below * tile.row_length + along
-                sums = k.load(local, at, count=lanes, align=tile.word.size * lanes)
+                sums = k.load(local, at, count=lanes, align=min(tile.word.size * lanes, 2 * UNIT_BYTES))
                 if tile.word is not tile.accumulator:
                     sums = k.bitcast(sums, tile.accumulator)
                 warp, within = k.op("udiv", below, body.const(tile.band)), k.op("urem", below, body.const(tile.band))
