@@ -1,14 +1,17 @@
 """Products by matrix instructions: how operands lie in local memory, and what each warp adds up.
 
 Local memory has *words*, registers of the instruction, each of which holds the neighbours along the inner axis that the
-instruction takes together. Four work-items of a warp read one access each along the inner axis, a *chunk*. Which word
-of a chunk is which place of the instruction's inner axis is the same for both operands; otherwise it does not matter.
-So all accesses are as wide as can be:
+instruction takes together. Eight or sixteen of them along that axis are a *chunk*, of which an instruction, or two,
+take all. Which word is which place of the instruction's inner axis is the same for both operands; otherwise it does not
+matter.
 
-- an operand whose elements lie next to each other along the inner axis is stored as it lies, chunk by chunk, and a
-  work-item reads all its words of a row or column at once;
-- of any other operand, words are packed where elements have half of one, and stored in rows along the operand's own
-  axis; a work-item reads neighbours, which are rows or columns of several instructions.
+- An operand whose elements lie next to each other along the inner axis is stored as it lies, chunk by chunk.
+- Of any other operand, words are packed where elements have half of one, and stored in rows along the operand's own
+  axis.
+
+Words of halves are read in vectors: four of a row or column, or one each of four neighbours, which are rows or columns
+of several instructions. Those of float64 are read one by one: the registers of an instruction follow each other, and
+vectors of two would have to be taken apart, which took a quarter of the time.
 """
 
 from __future__ import annotations
@@ -43,6 +46,11 @@ class MatrixStage(Stage):
         self._row_length = part.length + tile.pad
 
     @property
+    def is_natural(self) -> bool:
+        """Whether neighbouring rows or columns are those of one instruction."""
+        return self.operand.turned or not self._tile.reads_vectors
+
+    @property
     def is_copied(self) -> bool:
         return self._wide and (self.operand.turned or self._tile.pack == 1)
 
@@ -51,8 +59,12 @@ class MatrixStage(Stage):
         word = k.op("udiv", inner, body.const(tile.pack)) if tile.pack > 1 else inner
         chunk, within = k.op("udiv", word, body.const(tile.chunk)), k.op("urem", word, body.const(tile.chunk))
         if self.operand.turned:
+            if not tile.reads_vectors:  # halves of chunks are exchanged, so that rows lie in other banks
+                within = within ^ ((own & 2) * 2)
             return (chunk * self.part.length + own) * tile.chunk + within
-        return (chunk * tile.chunk + self._row_of(within)) * self._row_length + own
+        if tile.reads_vectors:
+            within = self._row_of(within)
+        return (chunk * tile.chunk + within) * self._row_length + own
 
     def store(self, at: Ref, held: list[Ref]) -> None:
         """Stores a unit, packed in words."""
@@ -88,30 +100,40 @@ class MatrixStage(Stage):
 
     # ------------------------------------------------------------------ fragments
 
-    def origin(self, step: Ref, own: Ref, lane: Ref) -> Ref:
-        """Where a work-item begins to read, of rows or columns from `own` on. It is as wide as an address, so that
-        loads add steps that are known themselves."""
+    def origins(self, step: Ref, own: Ref, lane: Ref) -> list[Ref]:
+        """Where a work-item begins to read, of rows or columns from `own` on; one for each word of an instruction where
+        they are read one by one. They are as wide as an address, so that loads add steps that are known themselves."""
         tile, group, thread = self._tile, lane >> 2, lane & 3
-        if self.operand.turned:
-            at = (own + group) * tile.chunk + thread * tile.words
+        if tile.reads_vectors:
+            if self.operand.turned:
+                places = [(own + group) * tile.chunk + thread * tile.words]
+            else:
+                places = [thread * self._row_length + own + group * tile.words]
+        elif self.operand.turned:
+            row = (own + group) * tile.chunk + thread
+            places = [row + ((group & 2) * 2 ^ 4 * word) for word in range(2)]
         else:
-            at = thread * self._row_length + own + group * tile.words
-        return self.k.convert(
-            step * self.part.step_length + (at + self.part.start), U64, hint=f"{self.operand.access.name}_at"
-        )
+            places = [(thread + 4 * word) * self._row_length + own + group for word in range(2)]
+        base, hint = step * self.part.step_length + self.part.start, f"{self.operand.access.name}_at"
+        return [self.k.convert(base + place, U64, hint=hint) for place in places]
 
-    def registers(self, origin: Ref, chunk: Ref, first: int) -> list[list[Ref]]:
-        """What a work-item reads of a chunk, as `words` registers for each of several rows or columns: of one, `first`
-        steps away, where they lie along the inner axis, else of `words` neighbours."""
+    def registers(self, origins: list[Ref], chunk: Ref, first: int) -> list[list[Ref]]:
+        """What a work-item reads of a chunk, as registers for each of several rows or columns: of one, `first` steps
+        away, or of as many neighbours as a vector has words."""
         k, tile, words = self.k, self._tile, self._tile.words
         hint = f"{self.operand.access.name}_part"
         if self.operand.turned:
-            at = origin + (chunk * (self.part.length * tile.chunk) + first * tile.chunk)
+            step = chunk * (self.part.length * tile.chunk) + first * tile.chunk
+        else:
+            step = chunk * (tile.chunk * self._row_length) + first
+        if not tile.reads_vectors:
+            return [[k.load(self.local, origin + step, hint=hint) for origin in origins]]
+        at = origins[0] + step
+        if self.operand.turned:
             vector = k.load(self.local, at, count=words, align=UNIT_BYTES, hint=hint)
             return [[k.op("extract", vector, word) for word in range(words)]]
-        row = origin + (chunk * (tile.chunk * self._row_length) + first)
         vectors = [
-            k.load(self.local, row + word * 4 * self._row_length, count=words, align=UNIT_BYTES, hint=hint)
+            k.load(self.local, at + word * 4 * self._row_length, count=words, align=UNIT_BYTES, hint=hint)
             for word in range(words)
         ]
         return [[k.op("extract", vector, own) for vector in vectors] for own in range(words)]
@@ -139,9 +161,9 @@ class MatrixFragments:
     def multiply(self, step: Ref) -> None:
         """Adds the products of a step, given by where it is in local memory."""
         k, tile = self._k, self._tile
-        left_at = self._left.origin(step, self._row, self._lane)
-        right_at = self._right.origin(step, self._column, self._lane)
-        instructions = tile.words // 2
+        left_at = self._left.origins(step, self._row, self._lane)
+        right_at = self._right.origins(step, self._column, self._lane)
+        instructions = tile.instructions
         with k.for_(0, tile.chunks, dtype=U64, hint="chunk", unroll=tile.chunks) as chunk:
             columns = self._columns(right_at, chunk)
             for first in range(0, tile.fragments[0], instructions):
@@ -153,10 +175,10 @@ class MatrixFragments:
                             right = k.op("vector", *(registers[word] for word in two))
                             k.assign(sum_, k.matrix_multiply(tile.dtype, left, right, sum_))
 
-    def _columns(self, origin: Ref, chunk: Ref) -> list[list[Ref]]:
+    def _columns(self, origin: list[Ref], chunk: Ref) -> list[list[Ref]]:
         """The registers of each fragment across."""
         tile, stage = self._tile, self._right
-        if stage.operand.turned:
+        if stage.is_natural:
             return [stage.registers(origin, chunk, number * COLUMNS)[0] for number in range(tile.fragments[1])]
         step = tile.words
         return [
@@ -165,13 +187,13 @@ class MatrixFragments:
             for registers in stage.registers(origin, chunk, number * COLUMNS)
         ]
 
-    def _rows(self, origin: Ref, chunk: Ref, first: int) -> list[tuple[list[Ref], list[Ref]]]:
+    def _rows(self, origin: list[Ref], chunk: Ref, first: int) -> list[tuple[list[Ref], list[Ref]]]:
         """The registers of the upper and the lower rows of the fragments of a band."""
         tile, stage = self._tile, self._left
-        if stage.operand.turned:
+        if stage.is_natural:
             return [
                 (stage.registers(origin, chunk, number * ROWS)[0], stage.registers(origin, chunk, number * ROWS + 8)[0])
-                for number in range(first, first + tile.words // 2)
+                for number in range(first, first + tile.instructions)
             ]
         rows = stage.registers(origin, chunk, first * ROWS)
         return list(zip(rows[::2], rows[1::2], strict=True))
@@ -181,11 +203,10 @@ class MatrixFragments:
     def store_band(self, band: int, local: Ref) -> None:
         """Stores the sums of a band in local memory."""
         tile, group = self._tile, self._lane >> 2
-        steps = tile.words // 2
-        for number in range(steps):
-            sums = self._sums[band * steps + number]
+        for number in range(tile.instructions):
+            sums = self._sums[band * tile.instructions + number]
             for lower in range(2):
-                if self._left.operand.turned:
+                if self._left.is_natural:
                     row = group + (number * ROWS + 8 * lower)
                 else:
                     row = group * tile.words + (2 * number + lower)
@@ -195,7 +216,7 @@ class MatrixFragments:
     def _store_row(self, local: Ref, at: Ref, sums: list[tuple[Ref, int]]) -> None:
         """Stores two numbers of each instruction's sums, in one row."""
         k, tile, thread = self._k, self._tile, self._lane & 3
-        if self._right.operand.turned:
+        if self._right.is_natural:
             for number, (sum_, first) in enumerate(sums):
                 pair = [k.op("extract", sum_, first + step) for step in range(2)]
                 self._store(local, at + thread * 2 + number * COLUMNS, pair)

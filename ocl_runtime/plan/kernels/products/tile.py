@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ocl_ir.kernel.asynchronous import ROWS as GROUP_ROWS
 from ocl_ir.kernel.asynchronous import WARPGROUP
-from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, ROWS, SUMS, WARP
+from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, REGISTERS, ROWS, SUMS, WARP
 from ocl_ir.types import F32, U32, DType
 
 DOWN, ACROSS = 4, 8
@@ -147,7 +147,7 @@ class MatrixTile(AnyTile):
 
     @property
     def band(self) -> int:
-        return 8 * self.words
+        return ROWS * self.instructions
 
     @property
     def word(self) -> DType:
@@ -169,9 +169,19 @@ class MatrixTile(AnyTile):
         return UNIT_BYTES // self.word.size
 
     @property
+    def reads_vectors(self) -> bool:
+        """Whether a work-item reads several words at once from local memory."""
+        return self.pack > 1
+
+    @property
     def chunk(self) -> int:
-        """Words along the inner axis that a warp reads together: one access of four work-items each."""
+        """Words along the inner axis that a warp reads together: 64 bytes."""
         return 4 * self.words
+
+    @property
+    def instructions(self) -> int:
+        """Instructions that take a chunk of each row."""
+        return self.chunk // REGISTERS
 
     @property
     def chunks(self) -> int:
