@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.asynchronous import ROW_BYTES
 from ocl_ir.kernel.grammar import (
     Await,
+    AwaitBoxes,
     Commit,
     Const,
     CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
     Load,
     MatrixMultiply,
     Operand,
@@ -21,6 +28,10 @@ from ocl_ir.types import BOOL, F32, U16, U32, DType, Pointer, Vector, element, l
 from ocl_runtime.codegen.helpers import Made, Waiting, WarpgroupTypes
 from ocl_runtime.codegen.precedence import BINARY, Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
+
+AsyncStmt: TypeAlias = (
+    CopyAsync | Commit | Await | WarpgroupMultiply | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
+)
 
 
 class Accesses:
@@ -141,7 +152,7 @@ class Accesses:
 
     # ------------------------------------------------------------------ asynchronous statements
 
-    def asynchronous(self, stmt: CopyAsync | Commit | Await | WarpgroupMultiply) -> list[str]:
+    def asynchronous(self, stmt: AsyncStmt) -> list[str]:
         """The calls that a statement is."""
         match stmt:
             case CopyAsync():
@@ -154,6 +165,23 @@ class Accesses:
             case Await():
                 self.helpers[f"await_{stmt.what}", Waiting(stmt.pending)] = None
                 return [f"await_{stmt.what}_{stmt.pending}()"]
+            case DescribeMatrix():
+                self.helpers["describe_matrix", U32] = None
+                table, source = self.address(stmt.table, stmt.slot), self.address(stmt.source, stmt.source_index)
+                numbers = [self.operand(number).text for number in (stmt.columns, stmt.rows, stmt.row_words)]
+                return [f"describe_matrix({', '.join([table, source, *numbers, str(stmt.box_rows)])})"]
+            case InitBoxes():
+                self.helpers["init_boxes", U32] = None
+                return [f"init_boxes({self.name(stmt.barriers.id)}, {stmt.count}, {stmt.boxes})"]
+            case CopyBox():
+                self.helpers["copy_box", U32] = None
+                local, table = self.address(stmt.pointer, stmt.index), self.address(stmt.table, stmt.slot)
+                places = [self.operand(place).text for place in (stmt.column, stmt.row)]
+                barrier = self.address(stmt.barriers, stmt.number)
+                return [f"copy_box({', '.join([local, table, *places, str(ROW_BYTES * stmt.rows), barrier])})"]
+            case AwaitBoxes():
+                self.helpers["await_boxes", U32] = None
+                return [f"await_boxes({self.address(stmt.barriers, stmt.number)}, {self.operand(stmt.parity).text})"]
             case WarpgroupMultiply():
                 return self._products(stmt)
 

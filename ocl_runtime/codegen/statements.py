@@ -15,6 +15,7 @@ from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
     Await,
+    AwaitBoxes,
     Barrier,
     Block,
     Break,
@@ -23,8 +24,11 @@ from ocl_ir.kernel.grammar import (
     Const,
     Continue,
     CopyAsync,
+    CopyBox,
+    DescribeMatrix,
     For,
     If,
+    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -133,7 +137,16 @@ class Statements:
                 return [self._set(stmt, stmt.result, self._x.shuffle(stmt))]
             case MatrixMultiply():
                 return [self._set(stmt, stmt.result, self._x.matrix_multiply(stmt))]
-            case CopyAsync() | Commit() | Await() | WarpgroupMultiply():
+            case (
+                CopyAsync()
+                | Commit()
+                | Await()
+                | WarpgroupMultiply()
+                | DescribeMatrix()
+                | InitBoxes()
+                | CopyBox()
+                | AwaitBoxes()
+            ):
                 return [Node("call", stmt, {"call": call}) for call in self._x.asynchronous(stmt)]
             case Break() | Continue() | Return():
                 return [Node("call", stmt, {"call": type(stmt).__name__.lower()})]

@@ -5,6 +5,7 @@ product. So who does not wait reads what was there before, and who stores too ea
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -15,12 +16,17 @@ from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data
 from ocl_ir.kernel.asynchronous import (
     ALIGNMENT,
+    BOX_COLUMNS,
     COPY_BYTES,
     INNER,
     ROWS,
     WARPGROUP,
     Await,
+    AwaitBoxes,
     CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
     Swizzled,
     WarpgroupMultiply,
 )
@@ -42,7 +48,28 @@ class Machine(NamedTuple):
     memory: Callable[[Value], Memory]
     read: Callable[[Memory, Data, Data, Stmt], None]
     """Notes that a work-item reads some words."""
+    write: Callable[[Memory, Data, Data, Stmt], None]
+    """Notes that a work-item writes some words."""
     fail: Callable[[type[Error], str, Stmt, str], NoReturn]
+
+
+class _Matrix(NamedTuple):
+    """What boxes are copied of; the index is of the first word."""
+
+    source: Value
+    index: int
+    columns: int
+    rows: int
+    row_words: int
+
+
+@dataclass
+class _BoxBarrier:
+    """The boxes of a barrier's turn, and its parity."""
+
+    boxes: int
+    waiting: list[Callable[[], None]]
+    turns: int = 0
 
 
 class Pending:
@@ -53,6 +80,8 @@ class Pending:
         self._batch: list[Callable[[], None]] = []
         self._batches: list[list[Callable[[], None]]] = []
         self._products: list[Callable[[], None]] = []
+        self._matrices: dict[tuple[int, int], _Matrix] = {}
+        self._barriers: dict[tuple[int, int], _BoxBarrier] = {}
 
     def copy(self, stmt: CopyAsync, items: Data) -> None:
         """Begins a copy."""
@@ -96,6 +125,57 @@ class Pending:
                 self._multiply(stmt, items[own], held[0][own], held[1][own])
 
         self._products.append(run)
+
+    # ------------------------------------------------------------------ boxes
+
+    def describe(self, stmt: DescribeMatrix, items: Data) -> None:
+        """Notes what boxes are copied of."""
+        numbers = (stmt.slot, stmt.source_index, stmt.columns, stmt.rows, stmt.row_words)
+        slot, *described = (int(self._machine.at(number, items[:1])[0]) for number in numbers)
+        self._matrices[stmt.table.id, slot] = _Matrix(stmt.source, *described)
+
+    def init_boxes(self, stmt: InitBoxes) -> None:
+        """Makes barriers ready."""
+        for number in range(stmt.count):
+            self._barriers[stmt.barriers.id, number] = _BoxBarrier(stmt.boxes, [])
+
+    def copy_box(self, stmt: CopyBox, items: Data) -> None:
+        """Begins to copy a box, for the only work-item that asks."""
+        numbers = (stmt.index, stmt.slot, stmt.column, stmt.row, stmt.number)
+        index, slot, column, row, number = (int(self._machine.at(value, items[:1])[0]) for value in numbers)
+        barrier, matrix = self._barriers.get((stmt.barriers.id, number)), self._matrices.get((stmt.table.id, slot))
+        if barrier is None or matrix is None or items.size != 1:
+            remedy = "describe the matrix, init the barriers, and let one work-item copy"
+            self._machine.fail(IRError, f"a box of slot {slot} for barrier {number} by {items.size}", stmt, remedy)
+        barrier.waiting.append(lambda: self._copy_box(stmt, items, matrix, index, (row, column)))
+
+    def _copy_box(self, stmt: CopyBox, items: Data, matrix: _Matrix, index: int, first: tuple[int, int]) -> None:
+        machine, local, source = self._machine, self._machine.memory(stmt.pointer), self._machine.memory(matrix.source)
+        rows, words = np.indices((stmt.rows, BOX_COLUMNS // 2))
+        row, column = first[0] + rows, first[1] // 2 + words
+        inside = (row < matrix.rows) & (2 * column < matrix.columns)
+        at = (matrix.index + row * matrix.row_words + column)[inside]
+        values = np.zeros(rows.shape, "u4")
+        if at.size:
+            machine.read(source, source.origin + at, np.repeat(items, at.size), stmt)
+            values[inside] = source.data[source.origin + at]
+        place = index + (np.vectorize(Swizzled(True, 0).place)(rows, 2 * words)) // 4
+        machine.write(local, place.ravel(), np.repeat(items, place.size), stmt)
+        local.write(place.ravel(), values.ravel())
+
+    def await_boxes(self, stmt: AwaitBoxes, items: Data) -> None:
+        """Copies the boxes of a turn, if they are not there."""
+        number, parity = (int(self._machine.at(value, items[:1])[0]) for value in (stmt.number, stmt.parity))
+        barrier = self._barriers[stmt.barriers.id, number]
+        if barrier.turns % 2 == parity:
+            if len(barrier.waiting) != barrier.boxes:
+                fact = f"{len(barrier.waiting)} boxes for barrier {number}, which waits for {barrier.boxes}"
+                self._machine.fail(IRError, fact, stmt, "copy as many boxes in each turn as the barrier was made for")
+            for run in barrier.waiting:
+                run()
+            barrier.waiting, barrier.turns = [], barrier.turns + 1
+
+    # ------------------------------------------------------------------ products
 
     def await_(self, stmt: Await) -> None:
         """Does what has to be done."""

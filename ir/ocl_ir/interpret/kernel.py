@@ -11,6 +11,7 @@ are reported as such: see `ocl_ir.interpret.races`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
@@ -31,6 +32,7 @@ from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
     Await,
+    AwaitBoxes,
     Barrier,
     Block,
     Break,
@@ -39,8 +41,11 @@ from ocl_ir.kernel.grammar import (
     Const,
     Continue,
     CopyAsync,
+    CopyBox,
+    DescribeMatrix,
     For,
     If,
+    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -131,15 +136,17 @@ class _Machine:
         def same_place(access: Stmt, stmt: Stmt) -> None:
             self._numbers[id(access)] = self._numbers[id(stmt)]
 
-        def read(memory: Memory, positions: Data, items: Data, stmt: Stmt) -> None:
-            if np.count_nonzero(memory.unfilled(positions)):
-                self._fail(MemoryAccessError, "a product reads what nothing has been stored to", stmt, "await copies")
-            race = memory.touch(READ, positions, items, self._numbers[id(stmt)])
+        def touch(kind: int, memory: Memory, positions: Data, items: Data, stmt: Stmt) -> None:
+            if kind == READ and np.count_nonzero(memory.unfilled(positions)):
+                self._fail(MemoryAccessError, "a product reads what nothing was stored to", stmt, "await the copies")
+            race = memory.touch(kind, positions, items, self._numbers[id(stmt)])
             if race is not None:
                 raise self._faults.race(memory, race)
 
         at, define, load, store = self._at, self._define, self._load, self._store
-        return Machine(at, define, load, store, same_place, lambda p: self._memories[p.id], read, self._fail)
+        read, write = partial(touch, READ), partial(touch, WRITE)
+        memory = lambda pointer: self._memories[pointer.id]  # noqa: E731
+        return Machine(at, define, load, store, same_place, memory, read, write, self._fail)
 
     def run_group(self, group: Triple) -> None:
         """Runs the whole kernel for one group."""
@@ -206,6 +213,14 @@ class _Machine:
                 self._define(stmt.result.id, stmt.result.type, items, multiplied(stmt.dtype, left, right, sums))
             case CopyAsync():
                 self._pending.copy(stmt, items)
+            case DescribeMatrix():
+                self._pending.describe(stmt, items)
+            case InitBoxes():
+                self._pending.init_boxes(stmt)
+            case CopyBox():
+                self._pending.copy_box(stmt, items)
+            case AwaitBoxes():
+                self._pending.await_boxes(stmt, items)
             case Commit():
                 self._pending.commit()
             case WarpgroupMultiply():

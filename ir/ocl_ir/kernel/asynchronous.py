@@ -4,6 +4,10 @@
     Commit                                           ends a batch of copies
     WarpgroupMultiply sums += left @ right           128 work-items add a product of matrices in local memory
     Await copies | products, pending                 goes on when all but the last `pending` are done
+    DescribeMatrix table[slot] = source[index] …     what boxes are copied of, in a table of the driver's own form
+    InitBoxes barriers, boxes                        each barrier waits for so many boxes in turn
+    CopyBox local[index] = table[slot], column, row  64 columns by some rows of a matrix; zeros where it has none
+    AwaitBoxes barriers[number], parity              goes on when the boxes of a turn are there; turns are 0, 1, 0, …
 
 Each work-item waits for its own copies; a barrier behind that shows them to the others. Nobody may touch the memory of
 what is not done. Operands of products lie in local memory as `Swizzled` says.
@@ -25,6 +29,10 @@ INNER = 16
 ROW_BYTES = 128
 """Bytes of a row of an operand, in which units of 16 bytes are exchanged by an exclusive or with the row's number."""
 COPY_BYTES = 16
+MAP_WORDS = 32
+"""Words of a description."""
+BOX_COLUMNS = 64
+"""Elements of a row of a box."""
 ALIGNMENT = 1024
 """Bytes that divide the address of an operand of a product."""
 
@@ -53,6 +61,57 @@ class Await(Statement):
 
     what: Literal["copies", "products"]
     pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeMatrix(Statement):
+    """Describes a matrix of 16-bit elements, from word `source[source_index]` on: `rows` of `columns` elements, whose
+    beginnings are `row_words` words apart. Boxes of it have `box_rows` rows. The description takes 32 words from
+    `table[slot]` on, in global memory; whoever copies boxes comes to a barrier behind it."""
+
+    table: Value
+    slot: Operand
+    source: Value
+    source_index: Operand
+    columns: Operand
+    rows: Operand
+    row_words: Operand
+    box_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class InitBoxes(Statement):
+    """Makes `count` barriers in local memory ready, each for `boxes` boxes in a turn."""
+
+    barriers: Value
+    count: int
+    boxes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBox(Statement):
+    """Begins to copy 64 columns and `rows` rows of a described matrix to words of local memory from `pointer[index]`
+    on, as `Swizzled` says of a turned operand: zeros where the matrix has no elements. It counts for
+    `barriers[number]`."""
+
+    pointer: Value
+    index: Operand
+    table: Value
+    slot: Operand
+    column: Operand
+    row: Operand
+    rows: int
+    barriers: Value
+    number: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitBoxes(Statement):
+    """Goes on when the boxes of a barrier's turn of this parity are there."""
+
+    barriers: Value
+    number: Operand
+    parity: Operand
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,15 @@ from ocl_ir.kernel.grammar import (
     Atomic,
     AtomicOp,
     Await,
+    AwaitBoxes,
     Collective,
     CollectiveOp,
     Commit,
     Const,
     CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -272,6 +276,51 @@ class KernelBuilder(Blocks):
             own, dtype, columns, memory, left_at, left_lies, right_at, right_lies, steps, where=calling_line()
         )
         self.emit(stmt)
+
+    def describe_matrix(
+        self,
+        table: Ref,
+        slot: Like,
+        source: Ref,
+        source_index: Like,
+        *,
+        columns: Like,
+        rows: Like,
+        row_words: Like,
+        box_rows: int,
+    ) -> None:
+        """Describes a matrix of which boxes are copied; lengths are in elements, the distance of rows in words."""
+        into, of = cast("Value", table.operand), cast("Value", source.operand)
+        numbers = [self._operand(number, U32) for number in (slot, source_index, columns, rows, row_words)]
+        self.emit(DescribeMatrix(into, numbers[0], of, *numbers[1:], box_rows, where=calling_line()))
+
+    def init_boxes(self, barriers: Ref, count: int, boxes: int) -> None:
+        """Makes barriers ready for so many boxes in each turn."""
+        self.emit(InitBoxes(cast("Value", barriers.operand), count, boxes, where=calling_line()))
+
+    def copy_box(
+        self,
+        local: tuple[Ref, Like],
+        table: tuple[Ref, Like],
+        *,
+        column: Like,
+        row: Like,
+        rows: int,
+        barrier: tuple[Ref, Like],
+    ) -> None:
+        """Begins to copy a box of a described matrix; memory is given by pointer and index."""
+        (to, at), (of, slot), (barriers, number) = local, table, barrier
+        pointers = [cast("Value", pointer.operand) for pointer in (to, of, barriers)]
+        places = [self._operand(place, U32) for place in (at, slot, column, row, number)]
+        stmt = CopyBox(
+            pointers[0], places[0], pointers[1], *places[1:4], rows, pointers[2], places[4], where=calling_line()
+        )
+        self.emit(stmt)
+
+    def await_boxes(self, barriers: Ref, number: Like, parity: Like) -> None:
+        """Waits for the boxes of a barrier's turn."""
+        numbers = [self._operand(value, U32) for value in (number, parity)]
+        self.emit(AwaitBoxes(cast("Value", barriers.operand), *numbers, where=calling_line()))
 
     def print_(self, format_: str, *values: Like) -> None:
         """Prints a line from each work-item that comes here: `k.print_("x[{}] is {}", i, x)`."""

@@ -15,7 +15,7 @@
             | Collective value = op operand, lane?, size the group or its sub-groups join values; as to a barrier
             | Shuffle value = operand, lane, size        what an item of the sub-group has; as to a barrier
             | MatrixMultiply value = left, right, sum    small matrices that 32 items hold; as to a barrier
-            | CopyAsync | Commit | WarpgroupMultiply | Await  see `ocl_ir.kernel.asynchronous`
+            | CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes  see `ocl_ir.kernel.asynchronous`
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
@@ -33,15 +33,24 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter, is_
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ocl_ir.kernel.asynchronous import Await, Commit, CopyAsync, WarpgroupMultiply
+from ocl_ir.kernel.asynchronous import (
+    Await,
+    AwaitBoxes,
+    Commit,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
+    WarpgroupMultiply,
+)
 from ocl_ir.kernel.values import Const, Operand, Statement, Value, Variable
 from ocl_ir.late import Late
 from ocl_ir.types import DType
 
 __all__ = [
-    "Array", "Assign", "Atomic", "AtomicOp", "Await", "Barrier", "Block", "Break",
-    "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "For", "GroupStmt",
-    "If", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param",
+    "Array", "Assign", "Atomic", "AtomicOp", "Await", "AwaitBoxes", "Barrier", "Block", "Break",
+    "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "CopyBox", "DescribeMatrix", "For", "GroupStmt",
+    "If", "InitBoxes", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param",
     "Print", "Return", "Shuffle", "Statement", "Stmt", "Store", "Value", "Variable",
     "WarpgroupMultiply", "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
 ]  # fmt: skip
@@ -242,7 +251,8 @@ class Return(Statement):
 
 Stmt: TypeAlias = (
     Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle
-    | MatrixMultiply | CopyAsync | Commit | WarpgroupMultiply | Await | Print | Break | Continue | Return
+    | MatrixMultiply | CopyAsync | Commit | WarpgroupMultiply | Await
+    | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | Print | Break | Continue | Return
 )  # fmt: skip
 Block: TypeAlias = tuple[Stmt, ...]
 GroupStmt: TypeAlias = Barrier | Collective | Shuffle | MatrixMultiply | WarpgroupMultiply
@@ -315,11 +325,24 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     Shuffle: attrgetter("value", "lane"),
     MatrixMultiply: attrgetter("left", "right", "sum"),
     CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
+    DescribeMatrix: attrgetter("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
+    InitBoxes: lambda stmt: (stmt.barriers,),
+    CopyBox: attrgetter("pointer", "index", "table", "slot", "column", "row", "barriers", "number"),
+    AwaitBoxes: attrgetter("barriers", "number", "parity"),
     WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right_index"),
     If: lambda stmt: (stmt.condition,),
     While: lambda stmt: (stmt.condition,),
     For: attrgetter("start", "stop", "step"),
 }
+
+
+_NAMES: Mapping[type, tuple[str, ...]] = {
+    DescribeMatrix: ("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
+    InitBoxes: ("barriers",),
+    CopyBox: ("pointer", "index", "table", "slot", "column", "row", "barriers", "number"),
+    AwaitBoxes: ("barriers", "number", "parity"),
+}
+"""The fields of statements with many operands."""
 
 
 def operands(stmt: Stmt) -> tuple[Operand, ...]:
@@ -363,6 +386,8 @@ def _with_operands(stmt: Stmt, new: tuple[Operand, ...]) -> Stmt:
         case CopyAsync():
             pointer, source = _pointer(new[0]), _pointer(new[2])
             return replace(stmt, pointer=pointer, index=new[1], source=source, source_index=new[3], inside=new[4])
+        case DescribeMatrix() | InitBoxes() | CopyBox() | AwaitBoxes():
+            return replace(stmt, **dict(zip(_NAMES[type(stmt)], new, strict=True)))
         case WarpgroupMultiply():
             sums, left = _pointer(new[0]), _pointer(new[1])
             return replace(stmt, sums=sums, left=left, left_index=new[2], right_index=new[3])

@@ -15,6 +15,7 @@ from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
     Await,
+    AwaitBoxes,
     Barrier,
     Block,
     Break,
@@ -23,8 +24,11 @@ from ocl_ir.kernel.grammar import (
     Const,
     Continue,
     CopyAsync,
+    CopyBox,
+    DescribeMatrix,
     For,
     If,
+    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -177,6 +181,19 @@ class _Printer:
                 local, source = f"{self._of(stmt.pointer)}[{self._of(stmt.index)}]", self._of(stmt.source)
                 condition = f" where {self._of(stmt.inside)}"
                 return f"copy{stmt.count} async {local} = {source}[{self._of(stmt.source_index)}]{condition}"
+            case DescribeMatrix():
+                table, source = f"{self._of(stmt.table)}[{self._of(stmt.slot)}]", self._of(stmt.source)
+                lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)}"
+                return f"describe {table} = {source}[{self._of(stmt.source_index)}], {lengths}"
+            case InitBoxes():
+                return f"init {self._of(stmt.barriers)}, {stmt.boxes} boxes"
+            case CopyBox():
+                local, table = f"{self._of(stmt.pointer)}[{self._of(stmt.index)}]", self._of(stmt.table)
+                place = f"row {self._of(stmt.row)}, column {self._of(stmt.column)}"
+                barrier = f"{self._of(stmt.barriers)}[{self._of(stmt.number)}]"
+                return f"copy box {local} = {table}[{self._of(stmt.slot)}] at {place} for {barrier}"
+            case AwaitBoxes():
+                return f"await {self._of(stmt.barriers)}[{self._of(stmt.number)}], parity {self._of(stmt.parity)}"
             case Commit():
                 return "commit copies"
             case Await():

@@ -13,12 +13,16 @@ from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    AwaitBoxes,
     Collective,
     CollectiveOp,
     Const,
     CopyAsync,
+    CopyBox,
+    DescribeMatrix,
     For,
     If,
+    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -104,6 +108,12 @@ def _pointers(stmt: Stmt) -> tuple[Operand, ...]:
             return stmt.pointer, stmt.source
         case WarpgroupMultiply():
             return stmt.sums, stmt.left
+        case DescribeMatrix():
+            return stmt.table, stmt.source
+        case InitBoxes() | AwaitBoxes():
+            return (stmt.barriers,)
+        case CopyBox():
+            return stmt.pointer, stmt.table, stmt.barriers
     return ()
 
 

@@ -19,6 +19,7 @@ from ocl_ir.kernel.grammar import (
     Collective,
     Const,
     CopyAsync,
+    CopyBox,
     For,
     If,
     Kernel,
@@ -195,6 +196,8 @@ def _own(stmt: Stmt) -> float:
             return stmt.steps * stmt.columns // 8 * _MATRIX
         case CopyAsync():
             return stmt.count
+        case CopyBox():
+            return 32 * stmt.rows
     return 0
 
 

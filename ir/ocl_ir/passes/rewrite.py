@@ -10,6 +10,7 @@ from ocl_ir.kernel.grammar import (
     Atomic,
     Block,
     CopyAsync,
+    CopyBox,
     For,
     If,
     Kernel,
@@ -85,7 +86,7 @@ def written_pointers(kernel: Kernel) -> frozenset[int]:
     return frozenset(
         stmt.sums.id if isinstance(stmt, WarpgroupMultiply) else stmt.pointer.id
         for stmt in walk(kernel.body)
-        if isinstance(stmt, Store | Atomic | CopyAsync | WarpgroupMultiply)
+        if isinstance(stmt, Store | Atomic | CopyAsync | CopyBox | WarpgroupMultiply)
     )
 
 

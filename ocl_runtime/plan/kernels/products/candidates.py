@@ -92,8 +92,8 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
         halves = dtype in {F16, BF16}
         of_warpgroups = halves and wide and target.warpgroups
         for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES_COPIED if wide else DOUBLES:
-            made = WarpgroupTile if of_warpgroups else MatrixTile
-            matrices = made(each.warps, each.fragments, each.inner, each.room, dtype, (left, right))
+            fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
+            matrices = WarpgroupTile(*fields, boxes=True) if of_warpgroups else MatrixTile(*fields)
             if matrices.local_bytes <= target.tile_bytes:
                 yield matrices, each.rate
         return

@@ -7,7 +7,9 @@ By copies that go on while work-items do: local memory has room for several step
 their products. Where products go on, too, that of one step is still at work when that of the next one begins, so a
 step's memory is free one turn later.
 
-The first step is the one that may be shorter.
+By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory.
+
+The first step is the one that may be shorter; of boxes, whose copies fill up with zeros, the last one.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.types import U64
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.stage import Stage
+from ocl_runtime.plan.kernels.products.warpgroup import BoxStage
 
 
 class Fragments(Protocol):
@@ -85,6 +89,48 @@ def by_copies(
         with k.if_(later < steps):
             copy(later, k.let(begin + later * inner - missing, "next"), body.const(inner))
         k.commit()
+        fragments.multiply(k.op("urem", step, body.const(room)))
+        if fragments.pending:
+            k.await_("products", fragments.pending)
+    if fragments.pending:
+        k.await_("products")
+    k.barrier()
+
+
+def by_boxes(
+    body: Body,
+    inner: int,
+    room: int,
+    stages: tuple[BoxStage, BoxStage],
+    fragments: Fragments,
+    item: Ref,
+    begin: Ref,
+    count: Ref,
+) -> None:
+    """The same, where one work-item begins the copies."""
+    k, ahead = body.k, room - 1 - fragments.pending
+    steps = k.op("udiv", count + (inner - 1), body.const(inner), hint="steps")
+    there = k.array(U64, room, hint="there")
+    is_first = k.op("eq", item, 0)
+
+    def copy(step: Ref) -> None:
+        number = k.op("urem", step, body.const(room))
+        for stage in stages:
+            stage.copy_boxes(begin + step * inner, number * stage.part.step_length, (there, number))
+
+    with k.if_(is_first):
+        k.init_boxes(there, room, sum(stage.boxes for stage in stages))
+    k.barrier()
+    with k.if_(is_first):
+        for number in range(ahead):
+            with k.if_(body.const(number) < steps):
+                copy(body.const(number))
+    with k.for_(0, steps, dtype=body.index, hint="step") as step:
+        k.await_boxes(there, k.op("urem", step, body.const(room)), k.op("udiv", step, body.const(room)) & 1)
+        k.barrier()
+        later = k.let(step + ahead, "later")
+        with k.if_(is_first & (later < steps)):
+            copy(later)
         fragments.multiply(k.op("urem", step, body.const(room)))
         if fragments.pending:
             k.await_("products", fragments.pending)

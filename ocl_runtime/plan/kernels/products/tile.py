@@ -207,10 +207,12 @@ class MatrixTile(AnyTile):
 @dataclass(frozen=True, slots=True)
 class WarpgroupTile(AnyTile):
     """A tile whose warpgroups, 128 work-items each, multiply by instructions that read operands of `dtype` from local
-    memory. `warps` counts warpgroups; each has 64 rows and `width` columns."""
+    memory. `warps` counts warpgroups; each has 64 rows and `width` columns. Operands are copied in `boxes`, or by all
+    work-items."""
 
     dtype: DType
     turned: tuple[bool, bool]
+    boxes: bool
 
     @property
     def width(self) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ocl_ir.kernel.asynchronous import ALIGNMENT
+from ocl_ir.kernel.asynchronous import ALIGNMENT, MAP_WORDS
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
@@ -20,10 +20,10 @@ from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.matrix import MatrixFragments, MatrixStage
-from ocl_runtime.plan.kernels.products.pipeline import Fragments, by_copies, through_registers
+from ocl_runtime.plan.kernels.products.pipeline import Fragments, by_boxes, by_copies, through_registers
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
-from ocl_runtime.plan.kernels.products.warpgroup import WarpgroupFragments, WarpgroupStage
+from ocl_runtime.plan.kernels.products.warpgroup import BoxStage, WarpgroupFragments, WarpgroupStage
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,18 @@ class _Builder:
         row, column = k.let(down * tile.rows, "row"), k.let(across * tile.columns, "column")
 
         local = k.array(tile.word, tile.local_length, align=self._alignment, hint="stage")
-        stages, fragments = self._sides(local, item, row, column, where)
         begin = k.let(part * sizes["per"], "begin")
         count = k.op("minimum", sizes["k"] - begin, sizes["per"], hint="count")
-        if tile.room:
-            by_copies(body, tile.inner, tile.room, stages, fragments, begin, count)
+        if isinstance(tile, WarpgroupTile) and tile.boxes:
+            boxes, sums = self._boxes(local, item, row, column, where)
+            by_boxes(body, tile.inner, tile.room, boxes, sums, item, begin, count)
+            fragments: Fragments = sums
         else:
-            through_registers(body, tile.inner, stages, fragments, begin, count)
+            stages, fragments = self._sides(local, item, row, column, where)
+            if tile.room:
+                by_copies(body, tile.inner, tile.room, stages, fragments, begin, count)
+            else:
+                through_registers(body, tile.inner, stages, fragments, begin, count)
         front = {axis + 1: coordinate for axis, coordinate in where.items()} | {0: part}
         self._results(local, item, fragments, front, row, column)
         return k.build()
@@ -105,16 +110,21 @@ class _Builder:
             return ALIGNMENT
         return max(2 * UNIT_BYTES, *(tile.word.size * side.wide for side in (form.left, form.right)))
 
+    @property
+    def _parts(self) -> tuple[Part, Part]:
+        """What a group has of both operands in a step."""
+        tile, (left, right) = self._form.tile, self._form.tile.stage_lengths
+        return (
+            Part(0, left + right, tile.rows, tile.inner, tile.items),
+            Part(left, left + right, tile.columns, tile.inner, tile.items),
+        )
+
     def _sides(
         self, local: Ref, item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]
     ) -> tuple[tuple[Stage, Stage], Fragments]:
         """Both operands, of a tile that begins at a row and a column, and what a work-item has of it."""
-        form, body, tile, step_length = self._form, self._body, self._form.tile, sum(self._form.tile.stage_lengths)
-        parts = (
-            Part(0, step_length, tile.rows, tile.inner, tile.items),
-            Part(tile.stage_lengths[0], step_length, tile.columns, tile.inner, tile.items),
-        )
-        sides = list(zip((form.left, form.right), parts, strict=True))
+        form, body, tile = self._form, self._body, self._form.tile
+        sides = list(zip((form.left, form.right), self._parts, strict=True))
         match tile:
             case Tile():
                 a, b = (FmaStage(body, side, local, part, tile) for side, part in sides)
@@ -129,6 +139,21 @@ class _Builder:
                 self._locate((e, f), item, row, column, where)
                 return (e, f), WarpgroupFragments(body, tile, e, f, item)
         raise AssertionError(tile)
+
+    def _boxes(
+        self, local: Ref, item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]
+    ) -> tuple[tuple[BoxStage, BoxStage], WarpgroupFragments]:
+        """The same, where operands are copied in boxes."""
+        k, form, body, tile, sizes = self._k, self._form, self._body, self._form.tile, self._sizes
+        assert isinstance(tile, WarpgroupTile)
+        slot = k.let(k.item("group_id", 0, "", form.index) * (2 * MAP_WORDS), "maps_at")
+        left_part, right_part = self._parts
+        left = BoxStage(body, form.left, local, left_part, sizes["maps"], slot)
+        right = BoxStage(body, form.right, local, right_part, sizes["maps"], slot + MAP_WORDS)
+        with k.if_(k.op("eq", item, 0)):
+            left.describe(row, sizes["m"], sizes["k"], where)
+            right.describe(column, sizes["n"], sizes["k"], where)
+        return (left, right), WarpgroupFragments(body, tile, left, right, item)
 
     def _locate(self, stages: tuple[Stage, Stage], item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]) -> None:
         stages[0].locate(item, row, self._sizes["m"], where)

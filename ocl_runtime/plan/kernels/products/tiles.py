@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable
 
 from ocl_ir.graph.build import Buffer, Storage
+from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.layout import Layout
+from ocl_ir.types import U32, Pointer
 from ocl_runtime.plan.fusion.values import Leaf, Product
 from ocl_runtime.plan.kernels.form import Parameters, aligned, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -19,10 +21,10 @@ from ocl_runtime.plan.kernels.products.candidates import LEAST_PART, chosen, is_
 from ocl_runtime.plan.kernels.products.contraction import Contraction, collapsed, parts_of, sum_of_parts
 from ocl_runtime.plan.kernels.products.matrix import element_dtype
 from ocl_runtime.plan.kernels.products.stage import Operand
-from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, Tile
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build
 from ocl_runtime.plan.kernels.reduce import reduce_launches
-from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.target import Target
 
 _LEAST_SIDE = 16
@@ -77,6 +79,10 @@ def tile_launches(
     lanes = max(1, UNIT_BYTES // dtype.size)
     if n % lanes or not aligned(result, result.ndim - 1, lanes):
         lanes = 1
+    if isinstance(tile, WarpgroupTile) and tile.boxes:
+        maps = allocate(groups * 2 * MAP_WORDS * U32.size)
+        address = Address(maps, Layout.contiguous((groups * 2 * MAP_WORDS,)))
+        parameters.pointer("maps", Pointer(U32, align=MAP_WORDS * U32.size), address)
     output = parameters.memory("y", dtype, to, result, result.ndim - 1, lanes, general=True)
     form = TileForm(
         left=operands[0],
