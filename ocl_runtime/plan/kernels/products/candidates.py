@@ -27,6 +27,10 @@ _FIXED = 4000
 """Clocks for a group to begin and end."""
 _STORED = 16
 """Results that a unit stores in a clock."""
+_DESCRIBED = 4500
+"""Clocks for the launch that describes matrices."""
+_COPIED = 0.82
+"""How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
 _REDUCTION = 7000
 """Clocks for the launch that joins parts."""
 _TRAFFIC = 2000
@@ -93,9 +97,10 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
         of_warpgroups = halves and wide and target.warpgroups
         for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES_COPIED if wide else DOUBLES:
             fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
-            matrices = WarpgroupTile(*fields, boxes=True) if of_warpgroups else MatrixTile(*fields)
-            if matrices.local_bytes <= target.tile_bytes:
-                yield matrices, each.rate
+            for boxes in (True, False) if of_warpgroups else (False,):
+                matrices = WarpgroupTile(*fields, boxes) if of_warpgroups else MatrixTile(*fields)
+                if matrices.local_bytes <= target.tile_bytes:
+                    yield matrices, each.rate * (1 if boxes or not of_warpgroups else _COPIED)
         return
     pad = max(1, UNIT_BYTES // min(dtype.size, accumulator.size))
     for each in FMA:
@@ -119,6 +124,8 @@ def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:
             whole_turns = -(-groups * parts // target.compute_units) if turns < 4 else turns + 0.5
             fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
             time = whole_turns * (results * -(-k // parts) / fast + _FIXED + results / _STORED)
+            if isinstance(tile, WarpgroupTile) and tile.boxes:
+                time += _DESCRIBED
             if parts > 1:
                 time += _REDUCTION + 2 * parts * batch * m * n * contraction.accumulator.size / _TRAFFIC
             if best is None or time < best[0]:
