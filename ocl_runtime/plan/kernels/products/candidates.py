@@ -67,16 +67,11 @@ HALVES = (
     Candidate((2, 1), (2, 4), 64, 400),
 )
 DOUBLES = (
-    Candidate((2, 4), (4, 4), 16, 100),
-    Candidate((2, 4), (2, 4), 16, 93),
-    Candidate((2, 2), (2, 4), 16, 88),
-    Candidate((2, 1), (2, 4), 16, 75),
-)
-DOUBLES_COPIED = (
-    Candidate((2, 4), (4, 4), 16, 110, 3),
-    Candidate((2, 4), (2, 4), 16, 105, 3),
-    Candidate((2, 2), (2, 4), 16, 95, 4),
-    Candidate((2, 1), (2, 4), 16, 80, 4),
+    Candidate((4, 2), (2, 8), 16, 114),
+    Candidate((2, 4), (4, 4), 16, 111),
+    Candidate((2, 4), (2, 4), 16, 105),
+    Candidate((2, 2), (2, 4), 16, 98),
+    Candidate((2, 1), (2, 4), 16, 80),
 )
 WARPGROUPS = (
     Candidate((2, 2), (1, 16), 64, 1650, 4),
@@ -95,7 +90,7 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
         left, right = (is_turned(leaf.layout, side) for side, leaf in enumerate(contraction.leaves))
         halves = dtype in {F16, BF16}
         of_warpgroups = halves and wide and target.warpgroups
-        for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES_COPIED if wide else DOUBLES:
+        for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES:
             fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
             for boxes in (True, False) if of_warpgroups else (False,):
                 matrices = WarpgroupTile(*fields, boxes) if of_warpgroups else MatrixTile(*fields)
