@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.types import COMPLEX_LANES, LANES
@@ -20,7 +21,7 @@ from ocl_runtime.plan.kernels.form import Parameters, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.block_kernel import BlockForm, build
-from ocl_runtime.plan.kernels.products.contraction import Contraction, collapsed, parts_of, sum_of_parts
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, collapsed, parts_of, sum_of_parts
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Launch
 
@@ -29,10 +30,11 @@ _LEAST_PART = 64
 
 
 def block_launches(
-    contraction: Contraction, storage: Storage, allocate: Callable[[int], Storage], lowering: Lowering
+    contraction: Contraction, elements: Elements, allocate: Callable[[int], Storage], lowering: Lowering
 ) -> list[Launch]:
-    """One to three launches that multiply into a dense storage."""
-    target = lowering.target
+    """One to three launches that multiply, and store the product itself."""
+    assert elements.is_bare
+    target, (output,) = lowering.target, elements.outputs
     left, right = contraction.left.layout, contraction.right.layout
     batch, (m, n, k) = contraction.batch, contraction.sizes
     most = COMPLEX_LANES[-1] if contraction.accumulator.is_complex else LANES[-1]
@@ -48,8 +50,10 @@ def block_launches(
 
     whole_k = parts == 1
     whole = (*batch, m, n)
-    to = storage if whole_k else allocate(parts * math.prod(whole) * contraction.accumulator.size)
-    shape, layouts = collapsed(left, right, whole, parts)
+    to = output.storage if whole_k else allocate(parts * math.prod(whole) * contraction.accumulator.size)
+    shape, *sides, (element,) = collapsed(left, right, [output.layout], parts)
+    result = replace(element, strides=(math.prod(whole), *element.strides[1:]))
+    layouts = (*sides, result)
     groups = blocks * parts
     counts = (groups * items, (k + per) * lanes, (n + lanes * vectors * across), m + rows * items)
     parameters = Parameters(index_dtype(layouts, *counts), groups * items)
@@ -66,13 +70,11 @@ def block_launches(
         lane = layout.ndim - 1 if wide > 1 else None
         accesses.append(parameters.memory(name, source.dtype, source.storage, layout, lane, wide, general=True))
     dtype = contraction.dtype if whole_k else contraction.accumulator
-    result = parameters.memory(
-        "y", dtype, to, layouts[2], layouts[2].ndim - 1 if lanes > 1 else None, lanes, general=True
-    )
+    y = parameters.memory("y", dtype, to, result, result.ndim - 1 if lanes > 1 else None, lanes, general=True)
     form = BlockForm(
         left=accesses[0],
         right=accesses[1],
-        result=result,
+        result=y,
         specs=tuple(parameters.specs),
         batch=len(shape),
         lanes=lanes,
@@ -88,5 +90,5 @@ def block_launches(
     launch = Launch(kernel, tuple(parameters.args), (groups * items, 1, 1), (items, 1, 1), lowering.where)
     if whole_k:
         return [launch]
-    joined = sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
+    joined = sum_of_parts(to, elements, parts, contraction, target)
     return [launch, *reduce_launches(joined, allocate, lowering)]
