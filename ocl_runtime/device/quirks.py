@@ -236,8 +236,8 @@ TABLE = (
     _row(
         "NVIDIA: instructions of warpgroups",
         lambda caps: _nvidia(caps) and caps.compute_capability == (9, 0),
-        "wgmma is there for sm_90a only, and OpenCL's compiler builds for sm_90; its binary is PTX in text, in which the "
-        "target can be changed (580.159.04).",
+        "wgmma is there for sm_90a only, and OpenCL's compiler builds for sm_90; its binary is PTX in text, in which "
+        "the target can be changed (580.159.04).",
         warpgroups=True,
     ),
     _row(

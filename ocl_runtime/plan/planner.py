@@ -249,12 +249,14 @@ class _Planner:
         for result in bundle.results:
             node, layout = result.group.root, Layout.contiguous(bundle.shape)
             memory.put(node, memory.fresh(node, result.group.layout))
-            value = max(0, result.value - 2)  # the operands are no values of the kernel
-            outputs.append(Output(value, layout, memory.result(node).storage, node.dtype))
+            place = max(0, result.value - 2)  # the operands are no values of the kernel
+            outputs.append(Output(place, layout, memory.result(node).storage, node.dtype))
         computed: tuple[Value, ...] = (Product(root.dtype),)
         for value in values[3:]:
-            moved = isinstance(value, Operation)
-            computed += (value._replace(args=tuple(arg - 2 for arg in value.args)) if moved else value,)
+            if isinstance(value, Operation):
+                computed += (value._replace(args=tuple(arg - 2 for arg in value.args)),)
+            else:
+                computed += (value,)
         elements = Elements(computed, tuple(outputs), bundle.shape)
         where = bundle.results[-1].group.root.where
         self.launches += product_launches(contraction, elements, self._executor.allocate, self._lowering(where))

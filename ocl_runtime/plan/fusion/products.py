@@ -40,13 +40,13 @@ def with_products(
         for bundle in bundles
         if isinstance(bundle.groups[0].root, Contract) and joins(bundle.groups[0])
     }
-    readers = Counter(source for bundle in bundles for source in {leaf.source for leaf in bundle.leaves if leaf.computed})
+    readers = Counter(source for bundle in bundles for source in _computed(bundle))
     made: list[Bundle] = []
     for bundle in bundles:
         joined = next(
             (
-                _joined(products[source], bundle, needed, target)
-                for source in dict.fromkeys(leaf.source for leaf in bundle.leaves if leaf.computed)
+                _joined(products[source], bundle, needed)
+                for source in _computed(bundle)
                 if source in products and readers[source] == 1 and _fits(products[source], bundle, target)
             ),
             bundle,
@@ -76,21 +76,22 @@ def _fits(product: Bundle, bundle: Bundle, target: Target) -> bool:
     return at_its_places and fits(len(pointers) + len(bundle.results) + 3, len(shape), target, scalars=scalars)
 
 
-def _joined(product: Bundle, bundle: Bundle, needed: Collection[Node], target: Target) -> Bundle:
+def _joined(product: Bundle, bundle: Bundle, needed: Collection[Node]) -> Bundle:
     """Both as one bundle, whose first values are the operands of the product and the product."""
     group, shape = product.groups[0], bundle.shape
     root = group.root
-    sides = [replace_layout(value, shape) for value in group.values if isinstance(value, Leaf)]
+    sides = [_placed(value, shape) for value in group.values if isinstance(value, Leaf)]
     values: list[Value] = [*sides, Product(root.dtype, (0, 1))]
     indices: list[int] = []
     for value in bundle.values:
         if isinstance(value, Leaf) and value.source is root:
             indices.append(2)
             continue
-        if isinstance(value, Operation):
-            value = value._replace(args=tuple(indices[arg] for arg in value.args))
         indices.append(len(values))
-        values.append(value)
+        if isinstance(value, Operation):
+            values.append(value._replace(args=tuple(indices[arg] for arg in value.args)))
+        else:
+            values.append(value)
     results = [replace(result, value=indices[result.value]) for result in bundle.results]
     if root in needed:
         results.insert(0, Result(group, 2, False))
@@ -103,13 +104,19 @@ def _joined(product: Bundle, bundle: Bundle, needed: Collection[Node], target: T
     )
 
 
-def replace_layout(side: Leaf, shape: Shape) -> Leaf:
+def _placed(side: Leaf, shape: Shape) -> Leaf:
     """An operand of a product over the axes in front of an index space, which lacks axes of length 1 or has more."""
     layout = side.layout
-    strides = iter([stride for length, stride in zip(layout.shape[:-2], layout.strides[:-2], strict=True) if length != 1])
+    axes = zip(layout.shape[:-2], layout.strides[:-2], strict=True)
+    strides = iter([stride for length, stride in axes if length != 1])
     front = [next(strides) if length != 1 else 0 for length in shape[:-2]]
     lies = Layout((*shape[:-2], *layout.shape[-2:]), (*front, *layout.strides[-2:]), layout.offset)
     return side if lies == layout else side._replace(layout=lies)
+
+
+def _computed(bundle: Bundle) -> list[Node]:
+    """What a bundle reads that others compute."""
+    return list(dict.fromkeys(leaf.source for leaf in bundle.leaves if leaf.computed))
 
 
 def _long(shape: Shape) -> list[int]:

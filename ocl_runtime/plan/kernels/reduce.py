@@ -106,7 +106,7 @@ def _in_parts(reduction: Reduction, allocate: Callable[[int], Storage], target: 
             value = value._replace(arg=len(again) - 1)
         elif isinstance(value, Operation | Lookup):
             value = value._replace(args=tuple(indices[arg] for arg in value.args))
-        else:
+        elif isinstance(value, Leaf):
             value = value._replace(layout=_along(value.layout, axes, joined, axis))
         indices[index] = len(again)
         again.append(value)

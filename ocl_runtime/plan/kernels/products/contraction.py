@@ -93,9 +93,7 @@ def collapsed(
     return shape, joined[0], joined[1], [_behind(layout, parts) for layout in joined[2:]]
 
 
-def sum_of_parts(
-    parts: Storage, elements: Elements, count: int, contraction: Contraction, target: Target
-) -> Reduction:
+def sum_of_parts(parts: Storage, elements: Elements, count: int, contraction: Contraction, target: Target) -> Reduction:
     """The reduction along the first axis of what parts of k gave, and what is computed of each element of that."""
     shape, accumulator = (count, *elements.shape), contraction.accumulator
     layout = Layout.contiguous(shape)

@@ -7,11 +7,12 @@ axis are stored one by one.
 
 from __future__ import annotations
 
+from ocl_ir.kernel.matrix_instruction import WARP
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import U64, with_lanes
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
-from ocl_runtime.plan.kernels.products.tile import ACROSS, WARP, Tile
+from ocl_runtime.plan.kernels.products.tile import ACROSS, Tile
 
 
 class FmaStage(Stage):
@@ -24,6 +25,7 @@ class FmaStage(Stage):
         self._tile = tile
 
     def place(self, inner: Ref, own: Ref) -> Ref:
+        """Where a unit lies in the part."""
         return inner * self._row_length + own
 
     def store(self, at: Ref, held: list[Ref]) -> None:

@@ -52,9 +52,11 @@ class MatrixStage(Stage):
 
     @property
     def is_copied(self) -> bool:
+        """Whether units lie in local memory as they do in global memory, so that they can be copied."""
         return self._wide and (self.operand.turned or self._tile.pack == 1)
 
     def place(self, inner: Ref, own: Ref) -> Ref:
+        """Where a unit lies in the part."""
         k, tile, body = self.k, self._tile, self.body
         word = k.op("udiv", inner, body.const(tile.pack)) if tile.pack > 1 else inner
         chunk, within = k.op("udiv", word, body.const(tile.chunk)), k.op("urem", word, body.const(tile.chunk))

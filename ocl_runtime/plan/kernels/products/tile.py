@@ -106,26 +106,32 @@ class Tile(AnyTile):
 
     @property
     def rows(self) -> int:
+        """Rows of the tile."""
         return self.warps[0] * self.fragments[0] * self.band
 
     @property
     def columns(self) -> int:
+        """Columns of the tile."""
         return self.warps[1] * self.fragments[1] * ACROSS * self.lanes
 
     @property
     def band(self) -> int:
+        """Rows of a warp in a band."""
         return DOWN * self.lanes
 
     @property
     def word(self) -> DType:
+        """The dtype of local memory."""
         return self.dtype
 
     @property
     def accumulator(self) -> DType:
+        """The dtype in which products are added."""
         return self.dtype
 
     @property
     def stage_lengths(self) -> tuple[int, int]:
+        """Words of local memory that the left and the right operand take in one step."""
         return self.inner * (self.rows + self.pad), self.inner * (self.columns + self.pad)
 
 
@@ -139,14 +145,17 @@ class MatrixTile(AnyTile):
 
     @property
     def rows(self) -> int:
+        """Rows of the tile."""
         return self.warps[0] * self.fragments[0] * ROWS
 
     @property
     def columns(self) -> int:
+        """Columns of the tile."""
         return self.warps[1] * self.fragments[1] * COLUMNS
 
     @property
     def band(self) -> int:
+        """Rows of a warp in a band."""
         return ROWS * self.instructions
 
     @property
@@ -156,6 +165,7 @@ class MatrixTile(AnyTile):
 
     @property
     def accumulator(self) -> DType:
+        """The dtype in which products are added."""
         return SUMS[self.dtype]
 
     @property
@@ -196,6 +206,7 @@ class MatrixTile(AnyTile):
 
     @property
     def stage_lengths(self) -> tuple[int, int]:
+        """Words of local memory that the left and the right operand take in one step."""
         words = self.inner // self.pack
         left, right = (
             words * (length + (0 if turned else self.pad))
@@ -221,22 +232,27 @@ class WarpgroupTile(AnyTile):
 
     @property
     def items(self) -> int:
+        """Work-items of a group."""
         return WARPGROUP * self.warps[0] * self.warps[1]
 
     @property
     def rows(self) -> int:
+        """Rows of the tile."""
         return self.warps[0] * GROUP_ROWS
 
     @property
     def columns(self) -> int:
+        """Columns of the tile."""
         return self.warps[1] * self.width
 
     @property
     def band(self) -> int:
+        """Rows of a warp in a band."""
         return GROUP_ROWS
 
     @property
     def word(self) -> DType:
+        """The dtype of local memory."""
         return U32
 
     @property
@@ -246,8 +262,10 @@ class WarpgroupTile(AnyTile):
 
     @property
     def accumulator(self) -> DType:
+        """The dtype in which products are added."""
         return F32
 
     @property
     def stage_lengths(self) -> tuple[int, int]:
+        """Words of local memory that the left and the right operand take in one step."""
         return self.rows * self.inner // 2, self.columns * self.inner // 2

@@ -1,8 +1,8 @@
 """Writes the kernels in which a work-group multiplies a tile of matrices; `products.tiles` decides which.
 
 The group goes along the inner axis in steps (`pipeline.py`). In the end results go through local memory
-once more, band by band, so that work-items store vectors of whole rows, and compute whatever else is made of the product
-with operands that are read likewise.
+once more, band by band, so that work-items store vectors of whole rows, and compute whatever else is made of the
+product with operands that are read likewise.
 """
 
 from __future__ import annotations

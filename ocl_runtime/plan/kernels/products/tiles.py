@@ -104,13 +104,18 @@ def tile_launches(
     operands = common(parameters)
     for name, size in (("per", per), ("tiles_down", down), ("tiles_across", across), ("raster", min(_RASTER, down))):
         parameters.size(name, size)
-    lanes = lanes_for(stored.values, [output.dtype for output in stored.outputs], replace(target, vector_bytes=UNIT_BYTES))
+    lanes = lanes_for(
+        stored.values, [output.dtype for output in stored.outputs], replace(target, vector_bytes=UNIT_BYTES)
+    )
     results = each[-len(stored.outputs) :]
     if n % lanes or not all(aligned(layout, layout.ndim - 1, lanes) for layout in results):
         lanes = 1
     terms = _terms(parameters, stored.values, names[2:], each, lanes)
     outputs = tuple(
-        (output.value, parameters.memory(name, output.dtype, output.storage, layout, layout.ndim - 1, lanes, general=True))
+        (
+            output.value,
+            parameters.memory(name, output.dtype, output.storage, layout, layout.ndim - 1, lanes, general=True),
+        )
         for name, output, layout in zip(output_names(len(results)), stored.outputs, results, strict=True)
     )
     form = TileForm(

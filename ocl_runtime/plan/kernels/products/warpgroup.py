@@ -31,9 +31,11 @@ class WarpgroupStage(Stage):
 
     @property
     def is_copied(self) -> bool:
+        """Whether units lie in local memory as they do in global memory, so that they can be copied."""
         return True
 
     def place(self, inner: Ref, own: Ref) -> Ref:
+        """Where a unit lies in the part."""
         k, const, wide = self.k, self.body.const, self.operand.wide
         row, along = (own, inner) if self.operand.turned else (inner, own)
         unit = k.op("udiv", along, const(wide))
@@ -85,6 +87,7 @@ class WarpgroupFragments:
     def __init__(self, body: Body, tile: WarpgroupTile, left: WarpgroupStage, right: WarpgroupStage, item: Ref) -> None:
         k = body.k
         self._k, self._tile, self._left, self._right, self._item = k, tile, left, right, item
+        self._index = body.index
         group = k.op("udiv", item, body.const(WARPGROUP))
         self._down = k.let(k.op("udiv", group, body.const(tile.warps[1])), "down")
         self._across = k.let(k.op("urem", group, body.const(tile.warps[1])), "across")
@@ -114,7 +117,7 @@ class WarpgroupFragments:
         warp, group, thread = (self._item >> 5) & 3, (self._item >> 2) & 7, self._item & 3
         row = self._down * ROWS + warp * 16 + group
         at = k.let(row * tile.row_length + self._across * tile.width + thread * 2, "sums_at")
-        with k.for_(0, tile.width // 8, dtype=self._item.type, hint="fragment", unroll=tile.width // 8) as fragment:
+        with k.for_(0, tile.width // 8, dtype=self._index, hint="fragment", unroll=tile.width // 8) as fragment:
             for lower in range(2):
                 pair = [k.load(self._sums, fragment * 4 + (2 * lower + step)) for step in range(2)]
                 place = at + lower * 8 * tile.row_length + fragment * 8

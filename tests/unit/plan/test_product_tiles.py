@@ -1,0 +1,265 @@
+"""Products in tiles of work-groups, for targets with and without matrix instructions, run by the interpreter, which
+finds races, accesses out of bounds, and copies that nobody has waited for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.kernel.grammar import CopyAsync, CopyBox, MatrixMultiply, WarpgroupMultiply, walk
+from ocl_ir.layout import Layout
+from ocl_ir.types import BF16
+from ocl_runtime.plan.fusion.values import Leaf
+from ocl_runtime.plan.kernels.products import candidates, tiles
+from ocl_runtime.plan.kernels.products.contraction import Contraction
+from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.target import Target
+from tests.support.depth import NIGHTLY
+from tests.unit.plan.test_plan import Desk
+
+FMA = Target(compute_units=4, local_bytes=48 << 10)
+MATRICES = Target(compute_units=4, local_bytes=48 << 10, tile_bytes=99 << 10, matrix_dtypes=frozenset({"f16", "bf16"}))
+WARPGROUPS = Target(
+    compute_units=4,
+    local_bytes=48 << 10,
+    tile_bytes=227 << 10,
+    matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
+    warpgroups=True,
+)
+TARGETS = [
+    pytest.param(FMA, "f4", id="fma f4"),
+    pytest.param(FMA, "f2", id="fma f2"),
+    pytest.param(FMA, "f8", id="fma f8"),
+    pytest.param(FMA, "i4", id="fma i4"),
+    pytest.param(FMA, "u1", id="fma u1"),
+    pytest.param(FMA, "c8", id="fma c8"),
+    pytest.param(FMA, "c16", id="fma c16"),
+    pytest.param(MATRICES, "f2", id="matrix f2"),
+    pytest.param(WARPGROUPS, "f8", id="matrix f8"),
+    pytest.param(WARPGROUPS, "f2", id="warpgroup f2"),
+]
+SHAPES = [
+    (16, 1, 16),
+    (17, 8, 33),
+    (40, 33, 51),
+    (64, 64, 64),
+    (48, 72, 136),
+    (24, 520, 136),
+    (129, 40, 24),
+]
+"""Rows, products for each result, columns."""
+
+
+def numbers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
+    """Whole numbers, of which products and sums are exact."""
+    low = 0 if dtype[0] == "u" else -3
+    made = rng.integers(low, 4, shape).astype(dtype)
+    return made + 1j * rng.integers(-3, 4, shape).astype(made.real.dtype) if dtype[0] == "c" else made
+
+
+def exactly(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The product in the operands' dtype, which wraps."""
+    wide = "c16" if left.dtype.kind == "c" else "f8" if left.dtype.kind == "f" else "i8"
+    return (left.astype(wide) @ right.astype(wide)).astype(left.dtype)
+
+
+def turned(node: Node) -> Node:
+    rank = len(node.shape)
+    return graph.permute(node, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def uploaded(desk: Desk, host: np.ndarray, *, transposed: bool) -> Node:
+    return turned(desk.buffer(np.swapaxes(host, -1, -2))) if transposed else desk.buffer(host)
+
+
+def statements(launches: tuple[Launch, ...], kind: type) -> int:
+    return sum(isinstance(stmt, kind) for launch in launches for stmt in walk(launch.kernel.body))
+
+
+CASES = [
+    pytest.param(*case.values, transposed, shape, id=f"{case.id}, {shape}, {transposed}")
+    for case in TARGETS
+    for transposed in itertools.product((False, True), repeat=2)
+    for shape in SHAPES
+    if NIGHTLY or (math.prod(shape) < 300_000 and not (transposed[0] and case.values[1] in {"i4", "u1", "c16"}))
+]
+
+
+@pytest.mark.parametrize(("target", "dtype", "transposed", "shape"), CASES)
+def test_tiles_multiply(target: Target, dtype: str, transposed: tuple[bool, bool], shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    desk, rng = Desk(target), np.random.default_rng(math.prod(shape))
+    left, right = numbers(rng, dtype, m, k), numbers(rng, dtype, k, n)
+    sides = zip((left, right), transposed, strict=True)
+    root = graph.contract(*(uploaded(desk, host, transposed=turn) for host, turn in sides))
+    assert all(launch.kernel.name != "copy" for launch in desk.plan(root).launches)  # operands are read as they lie
+    assert (desk.values(root) == exactly(left, right)).all()
+
+
+@pytest.mark.parametrize(("target", "dtype", "kind"), [
+    (FMA, "f2", None),
+    (MATRICES, "f2", MatrixMultiply),
+    (MATRICES, "f8", None),
+    (WARPGROUPS, "f8", MatrixMultiply),
+    (WARPGROUPS, "f2", WarpgroupMultiply),
+])  # fmt: skip
+def test_targets_have_their_instructions(target: Target, dtype: str, kind: type | None) -> None:
+    desk = Desk(target)
+    launches = desk.plan(graph.contract(*(desk.random(64, 64, dtype=dtype)[1] for _ in range(2)))).launches
+    for each in (MatrixMultiply, WarpgroupMultiply):
+        assert bool(statements(launches, each)) == (each is kind)
+
+
+def test_what_is_not_aligned_goes_without_warpgroups() -> None:
+    desk = Desk(WARPGROUPS)
+    launches = desk.plan(graph.contract(*(desk.random(65, 65, dtype="f2")[1] for _ in range(2)))).launches
+    assert statements(launches, MatrixMultiply)
+    assert not statements(launches, WarpgroupMultiply)
+
+
+def test_bfloat16_is_multiplied_in_float32() -> None:
+    for target in (FMA, MATRICES, WARPGROUPS):
+        desk = Desk(target)
+        host = np.arange(64 * 64).reshape(64, 64) % 7 - 3.0
+        bits = (host.astype("f4").view("u4") >> 16).astype("u2")
+        node = graph.buffer(desk.runtime.upload(bits), BF16, Layout.contiguous((64, 64)))
+        found = desk.values(graph.contract(node, node))
+        expected = host @ host
+        got = (found.astype("u4") << 16).view("f4")
+        np.testing.assert_allclose(got, expected, rtol=2.0**-8)
+
+
+@pytest.mark.parametrize("transposed", list(itertools.product((False, True), repeat=2)), ids=str)
+@pytest.mark.parametrize(("boxes", "kind"), [(True, CopyBox), (False, CopyAsync)])
+def test_operands_are_copied_in_both_ways(
+    boxes: bool, kind: type, transposed: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
+
+    def only(contraction: Contraction, target: Target) -> Any:
+        made = [tile for tile, _ in candidates.tiles(contraction, target)]
+        return next(tile for tile in made if getattr(tile, "boxes", None) is boxes and tile.rows == 64), 1
+
+    monkeypatch.setattr(tiles, "chosen", only)
+    for batch, m, k, n in (((), 64, 200, 136), ((3,), 72, 72, 24)):
+        left, right = numbers(rng, "f2", *batch, m, k), numbers(rng, "f2", *batch, k, n)
+        sides = zip((left, right), transposed, strict=True)
+        root = graph.contract(*(uploaded(desk, host, transposed=turn) for host, turn in sides))
+        assert statements(desk.plan(root).launches, kind)
+        assert (desk.values(root) == exactly(left, right)).all()
+
+
+@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (FMA, "c8"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+def test_axes_in_front_broadcast(target: Target, dtype: str) -> None:
+    desk, rng = Desk(target), np.random.default_rng(0)
+    left, right = numbers(rng, dtype, 2, 1, 24, 40), numbers(rng, dtype, 3, 40, 32)
+    x, y = desk.buffer(left), desk.buffer(right)
+    root = graph.contract(graph.expand(x, (2, 3, 24, 40)), graph.expand(y, (2, 3, 40, 32)))
+    assert (desk.values(root) == exactly(left, right)).all()
+
+
+@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+def test_few_tiles_are_split_along_the_inner_axis(target: Target, dtype: str) -> None:
+    desk, rng = Desk(Target(**{**vars_of(target), "compute_units": 64})), np.random.default_rng(0)
+    left, right = numbers(rng, dtype, 24, 2048 + 8), numbers(rng, dtype, 2048 + 8, 32)
+    root = graph.contract(desk.buffer(left), desk.buffer(right))
+    names = [launch.kernel.name for launch in desk.plan(root).launches]
+    assert names[-1] == "sum"
+    assert (desk.values(root) == exactly(left, right)).all()
+
+
+def vars_of(target: Target) -> dict[str, Any]:
+    return {name: getattr(target, name) for name in target.__dataclass_fields__}
+
+
+# ---------------------------------------------------------------------- what is computed of each element
+
+
+@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+@pytest.mark.parametrize("shape", [(64, 64, 64), (40, 33, 51), (3, 33, 24, 40), (1, 24, 2056, 40)], ids=str)
+def test_elements_are_computed_by_the_kernel(target: Target, dtype: str, shape: tuple[int, ...]) -> None:
+    *batch, m, k, n = shape
+    desk, rng = Desk(target), np.random.default_rng(sum(shape))
+    left, right = numbers(rng, dtype, *batch, m, k), numbers(rng, dtype, *batch, k, n)
+    bias, mask, rest = numbers(rng, dtype, n), numbers(rng, dtype, *batch, m, n), numbers(rng, dtype, *batch, m, n)
+    product = graph.contract(desk.buffer(left), desk.buffer(right))
+    whole = (*batch, m, n)
+    shifted = graph.elementwise("add", product, graph.expand(desk.buffer(bias), whole))
+    positive = graph.elementwise("maximum", shifted, graph.scalar(0.0, product.dtype, whole))
+    masked = graph.elementwise("add", graph.elementwise("mul", product, desk.buffer(mask)), desk.buffer(rest))
+    bare = exactly(left, right)
+    for root, expected in ((positive, np.maximum(bare + bias, 0)), (masked, bare * mask + rest)):
+        names = [launch.kernel.name for launch in desk.plan(root).launches]
+        assert sum(name.startswith(("add", "mul", "maximum")) for name in names) == 0, names
+        assert (desk.values(root) == expected.astype(dtype)).all()
+
+
+def test_the_product_is_stored_too_where_it_is_wanted() -> None:
+    desk = Desk(FMA)
+    (left, x), (right, y) = desk.random(40, 24), desk.random(24, 36)
+    product = graph.contract(x, y)
+    roots = product, graph.elementwise("neg", product)
+    planned = desk.plan(*roots)
+    assert [launch.kernel.name for launch in planned.launches] == ["contract_neg"]
+    desk.runtime.run(planned)
+    first, second = (desk.host(result) for result in planned.results)
+    np.testing.assert_allclose(first, left @ right, rtol=1e-4, atol=1e-2)
+    assert (second == -first).all()
+
+
+@pytest.mark.parametrize("why", ["another reads it", "it is read turned, too", "the target has no tiles", "it is reduced"])
+def test_products_stay_alone_otherwise(why: str) -> None:
+    desk = Desk(Target(kind="cpu") if why == "the target has no tiles" else FMA)
+    product = graph.contract(desk.random(40, 24)[1], desk.random(24, 40)[1])
+    root = graph.elementwise("add", product, turned(product) if why == "it is read turned, too" else product)
+    roots = [root]
+    if why == "another reads it":
+        roots.append(graph.reduce("sum", product, (1,), product.dtype))
+    if why == "it is reduced":
+        roots = [graph.reduce("sum", root, (1,), root.dtype)]
+    names = [launch.kernel.name for launch in desk.plan(*roots).launches]
+    assert names[0] == "contract"
+    assert len(names) > 1
+
+
+def test_a_result_is_not_written_over_an_operand_of_the_product() -> None:
+    desk = Desk(FMA)
+    (left, x), (right, y) = desk.random(32, 32), desk.random(32, 32)
+    inner = graph.elementwise("neg", x)  # its memory is the plan's own
+    root = graph.elementwise("neg", graph.contract(inner, y))
+    np.testing.assert_allclose(desk.values(root), left @ right, rtol=1e-4, atol=1e-2)
+
+
+# ---------------------------------------------------------------------- which tile
+
+
+def contraction(m: int, k: int, n: int, dtype: str = "f4", *batch: int) -> Contraction:
+    desk = Desk(FMA)
+    x, y = (desk.buffer(np.zeros((*batch, *shape), dtype)) for shape in ((m, k), (k, n)))
+    product = graph.contract(x, y)
+    left, right = (Leaf(node, Layout.contiguous(node.shape), False) for node in (x, y))
+    return Contraction(left=left, right=right, accumulator=product.accumulator, dtype=product.dtype)
+
+
+def test_large_products_have_large_tiles_and_few_tiles_parts() -> None:
+    device = Target(compute_units=132, local_bytes=48 << 10)
+    large, parts = candidates.chosen(contraction(2048, 64, 2048), device)
+    assert (large.rows, large.columns, parts) == (128, 128, 1)
+    small, _ = candidates.chosen(contraction(256, 64, 256), device)
+    assert small.rows * small.columns < large.rows * large.columns
+    _, parts = candidates.chosen(contraction(64, 65536, 64), device)
+    assert parts > 16
+
+
+def test_the_choice_does_not_depend_on_how_operands_lie() -> None:
+    device, (x, y) = Target(compute_units=132, local_bytes=48 << 10), (contraction(300, 200, 100).leaves)
+    made = contraction(300, 200, 100)
+    lies = Layout((300, 200), (1, 300))
+    other = Contraction(left=Leaf(x.source, lies, False), right=y, accumulator=made.accumulator, dtype=made.dtype)
+    assert candidates.chosen(made, device) == candidates.chosen(other, device)
