@@ -22,12 +22,13 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     execute/           memory, transfers, launches
     device/            which OpenCL devices there are, and what each can do
     observe/           every stage as text, profiles, timelines
+    tuning/            which variants of products are the fastest
     executor.py        one device with all of the above
     runtime.py         what users hold of it
     programs/          host programs: captured or by hand, planned once, replayed; kernels in Python and OpenCL C
     tools.py           structured dtypes for these kernels
     language.py        what kernels in Python are written with
-    commands/          ocl-dump and ocl-devices
+    commands/          ocl-dump, ocl-devices, ocl-bench and ocl-tune
     settings.py        what a user can set
     private_folder.py  what is remembered on disk
     errors.py          the error tree
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         prepare,
         reduction,
         scan,
+        tune,
     )
     from ocl_runtime.runtime import Runtime
 
@@ -80,6 +82,7 @@ __all__ = [  # noqa: PLE0604
     "reduction",
     "scan",
     "stream",
+    "tune",
 ]
 _PROGRAMS = (
     "ElementwiseKernel",
@@ -94,6 +97,7 @@ _PROGRAMS = (
     "prepare",
     "reduction",
     "scan",
+    "tune",
 )
 
 _LATER = {

@@ -15,6 +15,7 @@ kernel_call.py a call of a kernel over arrays, and who else needs what it writes
 bound_launch.py a launch bound to memory
 repeats.py     calls of kernels that come again
 launching.py   kernels launched over arrays
+tuning.py      variants of products, measured
 raw/           kernels written in OpenCL C
 kernels/       kernels written in Python
 """
@@ -23,6 +24,7 @@ from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
 from ocl_runtime.programs.kernels import elementwise, kernel, new_like, reduction, scan
 from ocl_runtime.programs.raw import ElementwiseKernel, RawKernel, RawModule, ReductionKernel, ScanKernel
+from ocl_runtime.programs.tuning import tune
 
 __all__ = [
     "ElementwiseKernel",
@@ -38,4 +40,5 @@ __all__ = [
     "prepare",
     "reduction",
     "scan",
+    "tune",
 ]

@@ -125,7 +125,7 @@ class _Function:
             return self._function(*args, **kwargs)
         last = self._last
         programs = last[1]() if last is not None and last[0]() is executor else None
-        if programs is None:
+        if programs is None or programs.generation != executor.choices.generation:
             programs = self._programs(executor)
         if floats and not programs.takes_floats(shape, floats):
             (_, shape), floats = flatten((args, kwargs), self._what), []
@@ -265,7 +265,10 @@ class _Function:
 
     def _programs(self, executor: DeviceExecutor) -> KnownPrograms:
         with self._lock:
-            programs = self._known.setdefault(executor, KnownPrograms())
+            programs = self._known.get(executor)
+            generation = executor.choices.generation
+            if programs is None or programs.generation != generation:  # by what was measured, plans may be others now
+                programs = self._known[executor] = KnownPrograms(generation)
             self._last = ref(executor), ref(programs)  # which a runtime that is gone takes along
             return programs
 

@@ -52,19 +52,21 @@ _SHAPES = (
 def uses_tiles(contraction: Contraction, target: Target) -> bool:
     """Whether work-groups have tiles, on a device and for a size for which that is worth it."""
     m, n, _ = contraction.sizes
-    return target.kind == "gpu" and min(m, n) >= _LEAST_SIDE and bool(list(_tiles(contraction, target)))
+    return target.kind == "gpu" and min(m, n) >= _LEAST_SIDE and bool(list(possible_tiles(contraction, target)))
 
 
 def tile_launches(
-    contraction: Contraction, storage: Storage, allocate: Callable[[int], Storage], lowering: Lowering
+    contraction: Contraction,
+    storage: Storage,
+    allocate: Callable[[int], Storage],
+    lowering: Lowering,
+    tile_and_parts: tuple[Tile, int] | None = None,
 ) -> list[Launch]:
-    """One to three launches that multiply into a dense storage."""
+    """One to three launches that multiply into a dense storage, by a tile and a number of parts, or those `chosen`."""
     target = lowering.target
     batch, (m, n, k) = contraction.batch, contraction.sizes
-    tile, wanted = chosen(contraction, target)
-    parts, per = parts_of(k, wanted, _LEAST_PART)
-    per = -(-per // tile.inner) * tile.inner
-    parts = -(-k // per)
+    tile, wanted = tile_and_parts or chosen(contraction, target)
+    parts, per = tile_parts(k, wanted, tile)
     whole = (*batch, m, n)
     dtype = contraction.dtype if parts == 1 else contraction.accumulator
     to = storage if parts == 1 else allocate(parts * math.prod(whole) * dtype.size)
@@ -126,7 +128,7 @@ def _operand(parameters: Parameters, name: str, leaf: Leaf, layout: Layout, axis
     return Operand(access, axis, inner, turned, wide)
 
 
-def _tiles(contraction: Contraction, target: Target) -> Iterator[tuple[Tile, float]]:
+def possible_tiles(contraction: Contraction, target: Target) -> Iterator[tuple[Tile, float]]:
     """The tiles that the target has room for, with their speeds."""
     size = contraction.accumulator.size
     lanes = max(1, _UNIT_BYTES // size)
@@ -137,12 +139,19 @@ def _tiles(contraction: Contraction, target: Target) -> Iterator[tuple[Tile, flo
             yield tile, speed
 
 
+def tile_parts(k: int, wanted: int, tile: Tile) -> tuple[int, int]:
+    """How many parts of k there are where about `wanted` are, and how long each is: whole steps of a tile."""
+    _, per = parts_of(k, wanted, _LEAST_PART)
+    per = -(-per // tile.inner) * tile.inner
+    return -(-k // per), per
+
+
 def chosen(contraction: Contraction, target: Target) -> tuple[Tile, int]:
     """The tile, and how many parts of k are wanted: those that take the least time, if every unit of the device works on
     one group, and all groups of one turn take equally long."""
     batch, (m, n, k) = contraction.batch, contraction.sizes
     best: tuple[float, Tile, int] | None = None
-    for tile, speed in _tiles(contraction, target):
+    for tile, speed in possible_tiles(contraction, target):
         groups = math.prod(batch) * -(-m // tile.rows) * -(-n // tile.columns)
         for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32):
             if parts > 1 and k // parts < _LEAST_PART:
