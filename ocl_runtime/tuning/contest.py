@@ -109,11 +109,12 @@ def _prepared(candidate: Candidate, outcome: Outcome) -> bool:
 
 
 def _warm(first: tuple[Candidate, Outcome], seconds: float, gone: Callable[[], float]) -> None:
-    """Runs one that is right for a while, so that the device has its full clock before anything counts."""
+    """Runs one that is right for a while, so that the device has its full clock before anything counts: of these runs
+    only the last."""
     until = gone() + seconds
     while gone() < until and _ran(*first):
         pass
-    first[1].samples.clear()
+    del first[1].samples[:-1]
 
 
 def _rounds(
@@ -132,7 +133,8 @@ def _rounds(
             progress(gone() / seconds, f"round {number + 1}, {len(left)} left")
             if number and gone() > seconds:
                 return
-            _ran(candidate, outcome)
+            if number or not outcome.samples:
+                _ran(candidate, outcome)
         left = [pair for pair in left if not pair[1].verdict]
         _drop_slow([outcome for _, outcome in left], unmeasured)
         left = [pair for pair in left if not pair[1].verdict]
