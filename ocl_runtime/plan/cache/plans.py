@@ -130,13 +130,15 @@ class Wanted(NamedTuple):
     unplanned: Unplanned | None
 
 
-def _built(template: Template, executor: Building) -> bool:
-    """Builds the kernels of a plan; False where it was a measured variant that could not be built, which is forgotten:
-    the plan is to be made again. Raises what building raises."""
+def _built(template: Template, executor: Building, *, loaded: bool = False) -> bool:
+    """Builds the kernels of a plan; False where it was a measured variant that could not be built, which is forgotten,
+    so that the plan is to be made again. One that was `loaded` does not say what it follows from: made again, it does.
+    Raises what building raises."""
+    choices = executor.choices
     try:
         executor.build(template.distinct)
     except Error as error:
-        if executor.choices is None or not executor.choices.failed(template.distinct, error):
+        if choices is None or not (choices.failed(template.distinct, error) or (loaded and choices.digest())):
             raise
         return False
     return True
@@ -238,7 +240,7 @@ class PlanCache:
                     template.bound = None
             elif stored is not None:
                 loaded = stored.find(structure, donation, sizes, executor)
-                if loaded is None or not _built(loaded, executor):
+                if loaded is None or not _built(loaded, executor, loaded=True):
                     kept.absent.add((donation, sizes))
                 else:
                     self._keep(kept, donation, loaded, loaded=True)
