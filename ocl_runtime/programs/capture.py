@@ -33,7 +33,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.errors import DTypeError, NoRoomYetError
+from ocl_runtime.errors import DTypeError, Error, NoRoomYetError
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
@@ -149,6 +149,9 @@ class _Function:
         except SharedArgumentsError:
             if not _set_apart(arrays):
                 raise
+        except Error:
+            if programs.generation == executor.choices.generation:
+                raise
         return self.call(args, kwargs)
 
     def compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -174,6 +177,10 @@ class _Function:
         except _UnopenError:
             with programs.without_numbers(shape):
                 self.compile(args, kwargs)
+        except Error:
+            if programs.generation == executor.choices.generation:
+                raise
+            self.compile(args, kwargs)
 
     def _executor_of(self, arrays: Sequence[Array]) -> DeviceExecutor | None:
         """Where a call with these arrays is replayed; None where the function itself is called."""

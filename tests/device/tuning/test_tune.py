@@ -384,6 +384,25 @@ def test_a_winner_that_cannot_be_built_falls_back_once(
     assert make().executor.choices.records(PRODUCTS) == (), "on disk, too"
 
 
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_captured_function_falls_back_too(
+    make: Callable[..., Runtime], monkeypatch: pytest.MonkeyPatch, ahead: bool
+) -> None:
+    left, right = matrices()
+    with ocl.use(make()) as runtime:
+        a, b = ocl.asarray(left), ocl.asarray(right)
+        ocl.compute(a, b)
+        remember(runtime, a @ b)
+        choices = runtime.executor.choices
+        asked = refusing(runtime, monkeypatch, lambda kernel: id(kernel) in choices._kernels)
+        multiplied = ocl.capture(lambda x, y: x @ y)
+        if ahead:
+            multiplied.compile(a, b)
+        for _ in range(2):
+            assert (multiplied(a, b).numpy() == left @ right).all()
+        assert (len(asked), choices.records(PRODUCTS)) == (1, ())
+
+
 def test_what_fails_without_a_record_is_an_error_as_ever(
     make: Callable[..., Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
