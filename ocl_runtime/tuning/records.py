@@ -57,11 +57,12 @@ class Records:
     """The records of all devices in a cache folder; without one, nothing is kept."""
 
     def __init__(self, cache_folder: Path | None) -> None:
-        self._folder = PrivateFolder(None if cache_folder is None else cache_folder / FOLDER)
+        self._path = None if cache_folder is None else cache_folder / FOLDER
+        self._folder = PrivateFolder(self._path)
 
     def read(self, place: Place) -> list[Record]:
         """Those for a device."""
-        content = self._folder.read(place.file)
+        content = self._folder.read(place.file) if self._is_there() else None
         said = None if content is None else _read(content)
         return said[1] if said is not None and said[0] == place else []
 
@@ -77,7 +78,7 @@ class Records:
 
     def all(self) -> Iterator[tuple[Place, list[Record]]]:
         """The devices with records, and these."""
-        for _, _, name in self._folder.files():
+        for _, _, name in self._folder.files() if self._is_there() else ():
             content = self._folder.read(name) if name.endswith(_SUFFIX) else None
             said = None if content is None else _read(content)
             if said is not None:
@@ -85,12 +86,17 @@ class Records:
 
     def clear(self) -> None:
         """Removes all files."""
-        for _, _, name in self._folder.files():
+        for _, _, name in self._folder.files() if self._is_there() else ():
             self._folder.remove(name)
+
+    def _is_there(self) -> bool:
+        """Whether anything was ever kept: who never tunes makes no folder, and hears of none that cannot be made."""
+        return self._path is not None and self._path.is_dir()
 
     def _write(self, place: Place, records: Sequence[Record]) -> bool:
         if not records:
-            self._folder.remove(place.file)
+            if self._is_there():
+                self._folder.remove(place.file)
             return True
         said = {"format": _FORMAT, **asdict(place), "records": [asdict(record) for record in records]}
         return self._folder.write(place.file, json.dumps(said | {"digest": _digest(said)}, indent=1).encode())

@@ -64,6 +64,14 @@ def test_without_a_folder_they_live_as_long_as_the_process() -> None:
     assert choices(None).records("products") == ()
 
 
+def test_who_never_tunes_makes_no_folder(tmp_path: Path) -> None:
+    known = choices(tmp_path / "cache")
+    assert (known.records("products"), known.digest(), [*Records(tmp_path / "cache").all()]) == ((), "", [])
+    Records(tmp_path / "cache").clear()
+    known.forget()
+    assert not (tmp_path / "cache").exists()
+
+
 def test_only_the_user_can_read_and_write(tmp_path: Path) -> None:
     choices(tmp_path).keep([record()])
     (file,) = (tmp_path / FOLDER).iterdir()
