@@ -154,7 +154,11 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
         executor.ready(planned)
         if repeats:
             executor.plans.lines.note(structure, planned, executor.device_memory, NO_HISTORY)
-        executor.run(planned)
+        try:
+            executor.run(planned)
+        except LaunchError as error:
+            _is_measured_variant(planned, executor, error)  # the next evaluation has another one
+            raise
     except NoRoomYetError as error:
         return Missing(error.wait, is_plan=False)
     finally:

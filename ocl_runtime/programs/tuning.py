@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
+from time import perf_counter
 from typing import Any
 
 from ocl_ir.source_line import calling_line
@@ -32,7 +32,6 @@ def tune(
     *args: Any,
     seconds: float = 10,
     progress: bool | None = None,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> Report:
     """Measures the variants of each product of matrices, (…, m, k) by (…, k, n), that computing something takes; later
     evaluations of such products, in this process and others, use the fastest.
@@ -73,7 +72,7 @@ def tune(
     products = products_of([x._node for x in arrays], executor)
     shown = sys.stderr.isatty() if progress is None else progress
     with bar() if shown else nullcontext(silent) as show:
-        return _tuned(products, executor, seconds, clock, show)
+        return _tuned(products, executor, seconds, show)
 
 
 def _executor_of(arrays: Sequence[Array]) -> DeviceExecutor:
@@ -92,18 +91,16 @@ def _executor_of(arrays: Sequence[Array]) -> DeviceExecutor:
     return executor
 
 
-def _tuned(
-    products: Sequence[Contraction], executor: DeviceExecutor, seconds: float, clock: Callable[[], float], show: Show
-) -> Report:
+def _tuned(products: Sequence[Contraction], executor: DeviceExecutor, seconds: float, show: Show) -> Report:
     report = Report(str(executor.device))
     if not products:
         return report
-    began, choices = clock(), executor.choices
+    began, choices = perf_counter(), executor.choices
     engine = engine_for_trials(executor.device, executor.settings)
     version = choices.version(PRODUCTS)
     try:
         for number, product in enumerate(products):
-            left = seconds - (clock() - began)
+            left = seconds - (perf_counter() - began)
             if number and left < _LEAST_SECONDS:
                 report.left_out = len(products) - number
                 break
@@ -114,7 +111,7 @@ def _tuned(
             def progress(part: float, text: str, start: float = start, share: float = share, of: str = problem) -> None:
                 show(start + part * share / seconds, f"{of}: {text}")
 
-            outcomes, operations, record = tuned(product, executor.target, engine, share, version, clock, progress)
+            outcomes, operations, record = tuned(product, executor.target, engine, share, version, progress)
             kept = record is not None and choices.keep([record])
             report.append(Tuned(problem, operations, outcomes, kept))
     finally:

@@ -27,7 +27,7 @@ class Choices:
         self.generation = 0
         """Another number once anything has changed."""
         self.used_records = 0
-        """How often a plan has taken a measured variant."""
+        """How often a plan that was made has taken a measured variant."""
         self._files = records
         self._versions = versions
         self._known: dict[str, dict[str, Record]] | None = None

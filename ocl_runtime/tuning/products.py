@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
+from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.plan.kernels.products.contraction import Contraction
 from ocl_runtime.plan.kernels.products.variant import PRODUCTS, Problem, variants
@@ -16,9 +15,9 @@ from ocl_runtime.tuning.records import Record
 from ocl_runtime.tuning.trial import Attempt, Trial
 
 
-def engine_for_trials(device: object, settings: Settings) -> Engine:
+def engine_for_trials(device: Device, settings: Settings) -> Engine:
     """An engine beside that of the runtime, which measures its commands and has memory of its own."""
-    return Engine(device, replace(settings, profile=True, poison=False, streams=1))  # type: ignore[arg-type]
+    return Engine(device, replace(settings, profile=True, poison=False, streams=1))
 
 
 def tuned(
@@ -27,14 +26,13 @@ def tuned(
     engine: Engine,
     seconds: float,
     version: str,
-    clock: Callable[[], float] = time.perf_counter,
     progress: Progress = lambda part, text: None,
 ) -> tuple[list[Outcome], float, Record | None]:
     """What came of each variant of a product whose sizes are plain integers, how many operations it is, and what is to
     be remembered; None where no variant is right. Raises `OutOfMemoryError` where operands have no room."""
     trial = Trial(contraction, target, engine)
     attempts = [Attempt(trial, variant) for variant in variants(contraction, target)]
-    outcomes = contest(attempts, seconds, clock, progress)
+    outcomes = contest(attempts, seconds, progress=progress)
     _confirm(attempts, outcomes)
     for attempt in attempts:
         attempt.drop()
