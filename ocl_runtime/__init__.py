@@ -59,8 +59,8 @@ if TYPE_CHECKING:
         prepare,
         reduction,
         scan,
-        tune,
     )
+    from ocl_runtime.programs.tuning import tune
     from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"
@@ -97,11 +97,11 @@ _PROGRAMS = (
     "prepare",
     "reduction",
     "scan",
-    "tune",
 )
 
 _LATER = {
     "Runtime": "ocl_runtime.runtime",
+    "tune": "ocl_runtime.programs.tuning",
     **dict.fromkeys(_PROGRAMS, "ocl_runtime.programs"),
 }
 """What plans and runs takes longer to import than what builds expressions: it comes with its first use."""

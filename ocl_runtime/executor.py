@@ -42,7 +42,7 @@ from ocl_runtime.plan.cache.template import First, Sized, Template
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.host.prepare import HostTarget, Outcome, described
 from ocl_runtime.plan.kernels.cache import KernelCache
-from ocl_runtime.plan.kernels.products.variant import PRODUCTS, version
+from ocl_runtime.plan.kernels.lowering import PRODUCTS
 from ocl_runtime.plan.launch import with_addresses
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
@@ -98,7 +98,7 @@ class DeviceExecutor:
         caps = device.capabilities
         place = Place(f"{caps.name}, {caps.platform}", f"{caps.driver_version}, {caps.platform_version}")
         records = Records(settings.cache_folder if settings.tune else None)
-        self.choices: Final = Choices(records, place, {PRODUCTS: version})
+        self.choices: Final = Choices(records, place, {PRODUCTS: _version_of_products})
         """What was measured of variants."""
         kept = recorder is None and settings.cache_folder is not None  # who looks on wants to see all
         made_for = f"{self.target} {self.engine.compiles_as}"
@@ -337,6 +337,13 @@ def _not_captured() -> None:
         )
 
 
+def _version_of_products() -> str:
+    """Of the kernels that multiply matrices."""
+    from ocl_runtime.plan.kernels.products.variant import version  # which nobody needs who has measured nothing
+
+    return version()
+
+
 def _target(device: Device, streams: int) -> Target:
     caps, quirks = device.capabilities, device.quirks
     return Target(
@@ -352,5 +359,8 @@ def _target(device: Device, streams: int) -> Target:
         fp16=caps.fp16,
         fp64=caps.fp64,
         group_progress=quirks.group_progress,
+        matrix_dtypes=quirks.matrix_dtypes,
+        warpgroups=quirks.warpgroups,
+        tile_bytes=quirks.tile_bytes,
         atomics64=caps.int64_atomics,
     )

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from ocl_ir.kernel.alignment import is_aligned
-from ocl_ir.kernel.grammar import Const, Load, Operand, Shuffle, Store, Value
+from ocl_ir.kernel.asynchronous import ROW_BYTES
+from ocl_ir.kernel.grammar import (
+    Await,
+    AwaitBoxes,
+    Commit,
+    Const,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
+    Load,
+    MatrixMultiply,
+    Operand,
+    Shuffle,
+    Store,
+    Value,
+    WarpgroupMultiply,
+)
 from ocl_ir.kernel.locals import Locals
-from ocl_ir.types import BOOL, F32, U16, DType, Pointer, Type, Vector, element, lanes
+from ocl_ir.types import BOOL, F32, U16, U32, DType, Pointer, Vector, element, lanes
+from ocl_runtime.codegen.helpers import Made, Waiting, WarpgroupTypes
 from ocl_runtime.codegen.precedence import BINARY, Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
+
+AsyncStmt: TypeAlias = (
+    CopyAsync | Commit | Await | WarpgroupMultiply | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
+)
 
 
 class Accesses:
@@ -16,7 +40,7 @@ class Accesses:
     def __init__(self, locals_: Locals, dialect: Dialect) -> None:
         self._locals = locals_
         self._dialect = dialect
-        self.helpers: dict[tuple[str, Type], None] = {}
+        self.helpers: dict[tuple[str, Made], None] = {}
         self.macros: set[str] = set()
 
     def operand(self, operand: Operand, *, bare: bool = False) -> Text:
@@ -119,3 +143,57 @@ class Accesses:
         if type_ == BOOL:
             return Text(f"sub_group_shuffle((uchar)({value}), {lane}) != 0", BINARY["!="])
         return Text(f"sub_group_shuffle({value}, {lane})")
+
+    def matrix_multiply(self, stmt: MatrixMultiply) -> Text:
+        """The sums of a matrix instruction."""
+        left, right, sums = (self.operand(operand).text for operand in (stmt.left, stmt.right, stmt.sum))
+        self.helpers[f"matrix_{stmt.dtype}", element(stmt.sum.type)] = None
+        return Text(f"matrix_{stmt.dtype}({left}, {right}, {sums})")
+
+    # ------------------------------------------------------------------ asynchronous statements
+
+    def asynchronous(self, stmt: AsyncStmt) -> list[str]:
+        """The calls that a statement is."""
+        match stmt:
+            case CopyAsync():
+                self.helpers["copy_async", U32] = None
+                local, source = self.address(stmt.pointer, stmt.index), self.address(stmt.source, stmt.source_index)
+                return [f"copy_async({local}, {source}, {self.operand(stmt.inside).text})"]
+            case Commit():
+                self.helpers["commit_copies", U32] = None
+                return ["commit_copies()"]
+            case Await():
+                self.helpers[f"await_{stmt.what}", Waiting(stmt.pending)] = None
+                return [f"await_{stmt.what}_{stmt.pending}()"]
+            case DescribeMatrix():
+                self.helpers["describe_matrix", U32] = None
+                table, source = self.address(stmt.table, stmt.slot), self.address(stmt.source, stmt.source_index)
+                numbers = [self.operand(number).text for number in (stmt.columns, stmt.rows, stmt.row_words)]
+                return [f"describe_matrix({', '.join([table, source, *numbers, str(stmt.box_rows)])})"]
+            case InitBoxes():
+                self.helpers["init_boxes", U32] = None
+                return [f"init_boxes({self.name(stmt.barriers.id)}, {stmt.count}, {stmt.boxes})"]
+            case CopyBox():
+                self.helpers["copy_box", U32] = None
+                local, table = self.address(stmt.pointer, stmt.index), self.address(stmt.table, stmt.slot)
+                places = [self.operand(place).text for place in (stmt.column, stmt.row)]
+                barrier = self.address(stmt.barriers, stmt.number)
+                return [f"copy_box({', '.join([local, table, *places, str(ROW_BYTES * stmt.rows), barrier])})"]
+            case AwaitBoxes():
+                self.helpers["await_boxes", U32] = None
+                return [f"await_boxes({self.address(stmt.barriers, stmt.number)}, {self.operand(stmt.parity).text})"]
+            case WarpgroupMultiply():
+                return self._products(stmt)
+
+    def _products(self, stmt: WarpgroupMultiply) -> list[str]:
+        types = WarpgroupTypes(stmt.dtype, stmt.columns, stmt.left_lies.turned, stmt.right_lies.turned)
+        for name in ("begin_products", "matrix_at", "warpgroup_multiply", "end_products"):
+            self.helpers[name, types if name == "warpgroup_multiply" else U32] = None
+        calls = ["begin_products()"]
+        for step in range(stmt.steps):
+            operands = [
+                f"matrix_at({self.address(stmt.left, index)} + {lies.step(step) // 4}, {lies.block})"
+                for index, lies in ((stmt.left_index, stmt.left_lies), (stmt.right_index, stmt.right_lies))
+            ]
+            calls.append(f"{types.name}({self.name(stmt.sums.id)}, {', '.join(operands)})")
+        return [*calls, "end_products()"]

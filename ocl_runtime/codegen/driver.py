@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 import pyopencl as cl
 
 from ocl_runtime.codegen.binaries import RefusedError, binary_of, can_ask
+from ocl_runtime.codegen.opened import MARK, NotOpenedError, opened
 from ocl_runtime.device import Device
 from ocl_runtime.device.ending import DriverCall
 from ocl_runtime.device.kernel_objects import new_kernel
@@ -147,7 +148,22 @@ def build(
     except cl.Error as error:
         log = _log(program, device)
         raise _build_error(device, source, log, all_options, error, explain) from error
-    return _built(device, source, "source", program)
+    built = _built(device, source, "source", program)
+    return _opened(context, built, options) if MARK in source else built
+
+
+def _opened(context: Context, program: Program, options: Sequence[str]) -> Program:
+    """The program with what the compiler has passed on as comments. Raises BuildError where the driver refuses it."""
+    try:
+        again = load(context, program.device, program.source, opened(program.binary or b""), options)
+    except (NotOpenedError, RefusedBinaryError) as error:
+        raise BuildError(
+            f"instructions of the source were not built on {program.device}: {error}",
+            source=program.source,
+            log=program.log,
+            remedy="ocl_runtime/codegen/opened.py has the stage that opens them; without it other kernels multiply",
+        ) from error
+    return replace(again, built_from="source")
 
 
 def load(context: Context, device: Device, source: str, binary: bytes, options: Sequence[str] = ()) -> Program:

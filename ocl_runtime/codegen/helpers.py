@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from ocl_ir.types import C64, C128, F64, Pointer, Type, Vector, element, lanes, with_dtype
+from ocl_ir.types import C64, C128, F64, DType, Pointer, Type, Vector, element, lanes, with_dtype
 from ocl_runtime.codegen.spelling import memory_type, unsigned_type, value_type
 from ocl_runtime.codegen.templates import HELPERS
 
@@ -90,11 +91,45 @@ class HelperTypes:
         return f"({self.T})({', '.join(calls)})"
 
 
-def in_order(helpers: Iterable[tuple[str, Type]]) -> list[tuple[str, Type]]:
-    """The helper functions with those that they call, which come first."""
-    ordered: dict[tuple[str, Type], None] = {}
+@dataclass(frozen=True)
+class Waiting:
+    """How many of what goes on may still do so."""
 
-    def add(name: str, type_: Type) -> None:
+    pending: int
+
+
+@dataclass(frozen=True)
+class WarpgroupTypes:
+    """What the instruction of a warpgroup is made for."""
+
+    dtype: DType
+    columns: int
+    left_turned: bool
+    right_turned: bool
+
+    @property
+    def name(self) -> str:
+        """The helper function."""
+        return f"warpgroup_{self.dtype}_{'nt'[not self.left_turned]}{'tn'[not self.right_turned]}_{self.columns}"
+
+    @property
+    def count(self) -> int:
+        """Sums of a work-item."""
+        return self.columns // 2
+
+
+Made: TypeAlias = Type | Waiting | WarpgroupTypes
+"""What a helper function is made for."""
+
+
+def in_order(helpers: Iterable[tuple[str, Made]]) -> list[tuple[str, Made]]:
+    """The helper functions with those that they call, which come first."""
+    ordered: dict[tuple[str, Made], None] = {}
+
+    def add(name: str, type_: Made) -> None:
+        if isinstance(type_, Waiting | WarpgroupTypes):
+            ordered[name, type_] = None
+            return
         one = element(type_)
         if name in _BY_LANES and isinstance(type_, Vector):
             add(name, one)
@@ -107,8 +142,10 @@ def in_order(helpers: Iterable[tuple[str, Type]]) -> list[tuple[str, Type]]:
     return list(ordered)
 
 
-def helper_types(type_: Type) -> HelperTypes:
+def helper_types(type_: Made) -> HelperTypes | Waiting | WarpgroupTypes:
     """What a helper function is made for: a type of values, or of what a pointer leads to."""
+    if isinstance(type_, Waiting | WarpgroupTypes):
+        return type_
     space = type_.space if isinstance(type_, Pointer) else ""
     type_ = type_.dtype if isinstance(type_, Pointer) else type_
     unsigned = unsigned_type(type_)

@@ -17,6 +17,7 @@ from ocl_ir.kernel.grammar import (
     Barrier,
     Kernel,
     Load,
+    MatrixMultiply,
     Param,
     Shuffle,
     Stmt,
@@ -159,7 +160,7 @@ def _local_bytes(kernel: Kernel) -> int:
 
 
 def _waits(kernel: Kernel) -> bool:
-    return any(isinstance(stmt, Barrier | Shuffle) for stmt in walk(kernel.body))
+    return any(isinstance(stmt, Barrier | Shuffle | MatrixMultiply) for stmt in walk(kernel.body))
 
 
 def _unmarked(marked: str) -> tuple[str, dict[int, int]]:

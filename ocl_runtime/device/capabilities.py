@@ -46,6 +46,7 @@ class Capabilities:
     unified_memory: bool  # host and device share it
     has_compiler: bool
     extensions: frozenset[str]
+    compute_capability: tuple[int, int] = (0, 0)  # NVIDIA's version of what a unit can do
 
     def computes(self, dtype: str) -> bool:
         """Whether the device has arithmetic for the dtype of this name: "f16", "f64", …
@@ -90,6 +91,10 @@ def query(device: cl.Device) -> Capabilities:
         unified_memory=bool(_ask(device, info.HOST_UNIFIED_MEMORY, False)),
         has_compiler=bool(_ask(device, info.COMPILER_AVAILABLE, False)),
         extensions=extensions,
+        compute_capability=(
+            _ask(device, info.COMPUTE_CAPABILITY_MAJOR_NV, 0),
+            _ask(device, info.COMPUTE_CAPABILITY_MINOR_NV, 0),
+        ),
     )
 
 

@@ -33,6 +33,9 @@ class Quirks:
     rereads_arguments: bool = False  # numbers among the arguments are read again where they are used
     slow_inlining: bool = False  # builds take long over kernels that call many functions with long code
     subgroups: Subgroups | None = None  # in which work-items exchange values without local memory
+    matrix_dtypes: frozenset[str] = frozenset()  # of operands of matrix instructions
+    warpgroups: bool = False  # there are matrix instructions of warpgroups, which the stage behind the compiler opens
+    tile_bytes: int = 0  # local memory that a group can have for its tile, where that is more than the driver says
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
     simulator: bool = False  # exists for finding errors: never chosen unless named
     preference: int = 0  # among devices of one kind, the higher is chosen
@@ -213,6 +216,29 @@ TABLE = (
         "whole. Reductions of groups stay in local memory: in sums of rows shuffles were never more than 1% faster "
         "(H200).",
         subgroups=Subgroups(sizes=(32,), spelling="ptx"),
+    ),
+    _row(
+        "NVIDIA: matrix instructions",
+        lambda caps: _nvidia(caps) and caps.compute_capability >= (8, 0),
+        "PTX's mma.sync takes halves and bfloat16 from compute capability 8.0 on; the program's target is that of the "
+        "device. Arrays in local memory that are larger than the 48 KiB that the driver states work up to what a unit "
+        "has: 99 KiB for a group from 8.0 on (580.159.04).",
+        matrix_dtypes=frozenset({"f16", "bf16"}),
+        tile_bytes=99 << 10,
+    ),
+    _row(
+        "NVIDIA: matrix instructions of float64, larger local memory",
+        lambda caps: _nvidia(caps) and caps.compute_capability[0] == 9,
+        "mma.sync.m16n8k8 of float64 is there from compute capability 9.0 on; a group can have 227 KiB.",
+        matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
+        tile_bytes=227 << 10,
+    ),
+    _row(
+        "NVIDIA: instructions of warpgroups",
+        lambda caps: _nvidia(caps) and caps.compute_capability == (9, 0),
+        "wgmma is there for sm_90a only, and OpenCL's compiler builds for sm_90; its binary is PTX in text, in which the "
+        "target can be changed (580.159.04).",
+        warpgroups=True,
     ),
     _row(
         "NVIDIA: work-groups that have begun go on",

@@ -42,5 +42,11 @@ class Target:
     fp64: bool = True
     group_progress: bool = False
     """Whether work-groups that have begun go on while others wait for them."""
+    matrix_dtypes: frozenset[str] = frozenset()
+    """The dtypes of the operands of which there are matrix instructions."""
+    warpgroups: bool = False
+    """Whether there are matrix instructions of warpgroups, which take halves and bfloat16."""
+    tile_bytes: int = 0
+    """Local memory that a group can have for its tile, where these instructions are."""
     atomics64: bool = True
     """Whether there are atomic operations on 64-bit integers."""

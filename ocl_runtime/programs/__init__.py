@@ -24,7 +24,6 @@ from ocl_runtime.programs.call import Prepared, prepare
 from ocl_runtime.programs.capture import capture
 from ocl_runtime.programs.kernels import elementwise, kernel, new_like, reduction, scan
 from ocl_runtime.programs.raw import ElementwiseKernel, RawKernel, RawModule, ReductionKernel, ScanKernel
-from ocl_runtime.programs.tuning import tune
 
 __all__ = [
     "ElementwiseKernel",
@@ -40,5 +39,4 @@ __all__ = [
     "prepare",
     "reduction",
     "scan",
-    "tune",
 ]

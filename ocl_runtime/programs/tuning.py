@@ -13,8 +13,9 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import DTypeError, Error, MixedDevicesError, SettingError
 from ocl_runtime.executor import DeviceExecutor
+from ocl_runtime.plan.kernels.lowering import PRODUCTS
 from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.variant import PRODUCTS, Problem
+from ocl_runtime.plan.kernels.products.variant import Problem
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.trees import flatten
 from ocl_runtime.tuning.bar import Show, bar, silent

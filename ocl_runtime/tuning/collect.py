@@ -11,8 +11,9 @@ from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.unplanned import Unplanned
 from ocl_runtime.plan.donation import DonationIndices
 from ocl_runtime.plan.executor import Executor
+from ocl_runtime.plan.kernels.lowering import PRODUCTS
 from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.variant import PRODUCTS, Problem, plain
+from ocl_runtime.plan.kernels.products.variant import Problem, plain
 from ocl_runtime.plan.structure import Structure
 
 _NOTHING = DonationIndices((), ())

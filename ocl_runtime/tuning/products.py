@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
+from ocl_runtime.plan.kernels.lowering import PRODUCTS
 from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.variant import PRODUCTS, Problem, variants
+from ocl_runtime.plan.kernels.products.variant import Problem, variants
 from ocl_runtime.plan.target import Target
 from ocl_runtime.settings import Settings
 from ocl_runtime.tuning.contest import Outcome, Progress, WrongError, contest

@@ -11,7 +11,7 @@ from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data, overflows
 from ocl_ir.interpret.races import Race, Touch
-from ocl_ir.kernel.grammar import Barrier, Collective, Kernel, Let, Shuffle, Stmt
+from ocl_ir.kernel.grammar import Barrier, GroupStmt, Kernel, Let, Stmt
 from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.types import element
 
@@ -36,7 +36,7 @@ class Faults:
         """Where a statement stands, with its neighbours."""
         return neighbourhood(self._kernel, stmt)
 
-    def check_whole_group(self, stmt: Barrier | Collective | Shuffle, active: Data, group: Triple) -> Data:
+    def check_whole_group(self, stmt: GroupStmt, active: Data, group: Triple) -> Data:
         """All work-items of a group. Raises `IRError` where only a part of them comes to a statement, or they are no
         whole sub-groups, which it is about."""
         if not active.all():

@@ -11,12 +11,14 @@ are reported as such: see `ocl_ir.interpret.races`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
 
 from ocl_ir.errors import Error, IRError, MemoryAccessError
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
+from ocl_ir.interpret.asynchronous import Machine, Pending
 from ocl_ir.interpret.atomic import changed
 from ocl_ir.interpret.collective import exchanged, joined
 from ocl_ir.interpret.counters import Counters
@@ -29,18 +31,26 @@ from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    Await,
+    AwaitBoxes,
     Barrier,
     Block,
     Break,
     Collective,
+    Commit,
     Const,
     Continue,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
     For,
     If,
+    InitBoxes,
     Kernel,
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Operand,
     Print,
     Return,
@@ -48,9 +58,11 @@ from ocl_ir.kernel.grammar import (
     Stmt,
     Store,
     Value,
+    WarpgroupMultiply,
     While,
     walk,
 )
+from ocl_ir.kernel.matrix_instruction import multiplied
 from ocl_ir.kernel.names import names
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.program_ops import ExactOp
@@ -117,12 +129,32 @@ class _Machine:
         self._returned = self._nobody()
         self._steps = 0
 
+    @property
+    def _doors(self) -> Machine:
+        """What asynchronous statements need."""
+
+        def same_place(access: Stmt, stmt: Stmt) -> None:
+            self._numbers[id(access)] = self._numbers[id(stmt)]
+
+        def touch(kind: int, memory: Memory, positions: Data, items: Data, stmt: Stmt) -> None:
+            if kind == READ and np.count_nonzero(memory.unfilled(positions)):
+                self._fail(MemoryAccessError, "a product reads what nothing was stored to", stmt, "await the copies")
+            race = memory.touch(kind, positions, items, self._numbers[id(stmt)])
+            if race is not None:
+                raise self._faults.race(memory, race)
+
+        at, define, load, store = self._at, self._define, self._load, self._store
+        read, write = partial(touch, READ), partial(touch, WRITE)
+        memory = lambda pointer: self._memories[pointer.id]  # noqa: E731
+        return Machine(at, define, load, store, same_place, memory, read, write, self._fail)
+
     def run_group(self, group: Triple) -> None:
         """Runs the whole kernel for one group."""
         self.counters.groups += 1
         self._group = group
         self._values = {id_: np.repeat(value, self._space.items) for id_, value in self._scalars.items()}
         self._memories = dict(self._arguments)
+        self._pending = Pending(self._doors)
         self._left, self._returned, self._steps = [], self._nobody(), 0
         for clock in self._clocks.values():
             clock.start_group()
@@ -175,6 +207,26 @@ class _Machine:
                 self._collective(stmt, active)
             case Shuffle():
                 self._shuffle(stmt, active)
+            case MatrixMultiply():
+                items = self._faults.check_whole_group(stmt, active, self._group)
+                left, right, sums = (self._at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
+                self._define(stmt.result.id, stmt.result.type, items, multiplied(stmt.dtype, left, right, sums))
+            case CopyAsync():
+                self._pending.copy(stmt, items)
+            case DescribeMatrix():
+                self._pending.describe(stmt, items)
+            case InitBoxes():
+                self._pending.init_boxes(stmt)
+            case CopyBox():
+                self._pending.copy_box(stmt, items)
+            case AwaitBoxes():
+                self._pending.await_boxes(stmt, items)
+            case Commit():
+                self._pending.commit()
+            case WarpgroupMultiply():
+                self._pending.multiply(stmt, self._faults.check_whole_group(stmt, active, self._group))
+            case Await():
+                self._pending.await_(stmt)
             case Print():
                 self._print(stmt, items)
             case Break():

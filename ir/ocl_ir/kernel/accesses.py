@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakref import ref
 
-from ocl_ir.kernel.grammar import Atomic, Kernel, Load, Store, walk
+from ocl_ir.kernel.grammar import Atomic, CopyAsync, CopyBox, DescribeMatrix, Kernel, Load, Store, walk
 from ocl_ir.kernel.source_kernel import SourceKernel
 
 READ, WRITE = 1, 2
@@ -34,4 +34,8 @@ def _modes(kernel: Kernel) -> tuple[int, ...]:
         if isinstance(stmt, Load | Store | Atomic):
             mode = READ if isinstance(stmt, Load) else WRITE if isinstance(stmt, Store) else READ | WRITE
             by_pointer[stmt.pointer.id] = by_pointer.get(stmt.pointer.id, 0) | mode
+        elif isinstance(stmt, CopyAsync | DescribeMatrix):
+            by_pointer[stmt.source.id] = by_pointer.get(stmt.source.id, 0) | READ
+        if isinstance(stmt, CopyBox | DescribeMatrix):
+            by_pointer[stmt.table.id] = by_pointer.get(stmt.table.id, 0) | READ | WRITE
     return tuple(by_pointer.get(param.value.id, 0) for param in kernel.params)

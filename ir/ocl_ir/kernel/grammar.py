@@ -14,6 +14,8 @@
             | Barrier local?, global?                    every work-item of the group, or none, comes here
             | Collective value = op operand, lane?, size the group or its sub-groups join values; as to a barrier
             | Shuffle value = operand, lane, size        what an item of the sub-group has; as to a barrier
+            | MatrixMultiply value = left, right, sum    small matrices that 32 items hold; as to a barrier
+            | CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes  see `ocl_ir.kernel.asynchronous`
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
@@ -31,49 +33,27 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter, is_
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from ocl_ir.kernel.asynchronous import (
+    Await,
+    AwaitBoxes,
+    Commit,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
+    WarpgroupMultiply,
+)
+from ocl_ir.kernel.values import Const, Operand, Statement, Value, Variable
 from ocl_ir.late import Late
-from ocl_ir.types import Type, ValueType
+from ocl_ir.types import DType
 
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A binding: the result of one statement, or a kernel parameter."""
-
-    id: int
-    type: Type
-    hint: str = field(default="", compare=False)
-
-    @property
-    def is_named(self) -> bool:
-        """Whether a reader is to find it under its name."""
-        return bool(self.hint) and self.hint[0] != "~"
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A mutable local of one work-item."""
-
-    id: int
-    type: ValueType
-    hint: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A literal; with a vector type every lane has this value."""
-
-    value: bool | int | float
-    type: ValueType
-
-    def __eq__(self, other: object) -> bool:
-        # repr tells 0.0 from -0.0 and makes NaN equal to itself, which == does not.
-        return isinstance(other, Const) and self.type == other.type and repr(self.value) == repr(other.value)
-
-    def __hash__(self) -> int:
-        return hash((repr(self.value), self.type))
-
-
-Operand: TypeAlias = Value | Variable | Const
+__all__ = [
+    "Array", "Assign", "Atomic", "AtomicOp", "Await", "AwaitBoxes", "Barrier", "Block", "Break",
+    "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "CopyBox", "DescribeMatrix", "For", "GroupStmt",
+    "If", "InitBoxes", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param",
+    "Print", "Return", "Shuffle", "Statement", "Stmt", "Store", "Value", "Variable",
+    "WarpgroupMultiply", "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +71,7 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
-    where: str = field(default="", compare=False, kw_only=True)
-    """The Python line that asked for the statement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Let(_Statement):
+class Let(Statement):
     """`result` is the value of the operation `op` of the table in `ocl_ir.ops`."""
 
     result: Value
@@ -106,7 +80,7 @@ class Let(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Load(_Statement):
+class Load(Statement):
     """`result` is read at `pointer[index]`; a vector reads that many elements, at an address that `align` divides."""
 
     result: Value
@@ -116,7 +90,7 @@ class Load(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Store(_Statement):
+class Store(Statement):
     """Writes `value` at `pointer[index]`; a vector writes that many elements, at an address that `align` divides."""
 
     pointer: Value
@@ -126,7 +100,7 @@ class Store(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Local(_Statement):
+class Local(Statement):
     """Declares a variable and copies `init` into it."""
 
     variable: Variable
@@ -134,7 +108,7 @@ class Local(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Assign(_Statement):
+class Assign(Statement):
     """Gives a variable a new value."""
 
     variable: Variable
@@ -142,7 +116,7 @@ class Assign(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Array(_Statement):
+class Array(Statement):
     """Declares an array in local or private memory; its contents are undefined."""
 
     pointer: Value
@@ -153,7 +127,7 @@ AtomicOp = Literal["add", "sub", "min", "max", "and", "or", "xor", "exchange", "
 
 
 @dataclass(frozen=True, slots=True)
-class Atomic(_Statement):
+class Atomic(Statement):
     """Reads, changes and writes `pointer[index]` in one step; `result` is the value that was there before. A `load`
     changes nothing; it sees what atomics of other work-groups have written, each time anew."""
 
@@ -165,7 +139,7 @@ class Atomic(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class If(_Statement):
+class If(Statement):
     """Runs `then` where `condition` holds and `orelse` where it does not."""
 
     condition: Operand
@@ -174,7 +148,7 @@ class If(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class For(_Statement):
+class For(Statement):
     """Counts `index` from `start` while it is below `stop` (above, for a negative constant `step`).
 
     `unroll` is a hint to the compiler (0: none). `vectorize` says that the iterations are independent and may run as
@@ -191,7 +165,7 @@ class For(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class While(_Statement):
+class While(Statement):
     """Runs `header`, ends if `condition` does not hold, runs `body`, and starts again."""
 
     header: Block
@@ -200,7 +174,7 @@ class While(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier(_Statement):
+class Barrier(Statement):
     """Waits for every work-item of the group; orders their accesses to the named spaces."""
 
     local: bool = True
@@ -211,7 +185,7 @@ CollectiveOp = Literal["sum", "prod", "min", "max", "any", "all", "scan", "exclu
 
 
 @dataclass(frozen=True, slots=True)
-class Collective(_Statement):
+class Collective(Statement):
     """`result` is what the group makes of its work-items' values, in the order of `ocl_ir.kernel.collectives`.
 
     It is the same for all of them, but for the scans. `lane`: whose value a broadcast gives, by linear local id. With a
@@ -226,7 +200,7 @@ class Collective(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffle(_Statement):
+class Shuffle(Statement):
     """`result` is the value of the item at `lane` of a work-item's own sub-group.
 
     A sub-group has `size` items, a power of two, whose linear local ids follow each other from a multiple of it on. It
@@ -240,7 +214,20 @@ class Shuffle(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Print(_Statement):
+class MatrixMultiply(Statement):
+    """`result` is what a work-item holds of `left @ right + sum`, matrices of `dtype` that 32 items hold together as
+    `ocl_ir.kernel.matrix_instruction` says."""
+
+    result: Value
+    dtype: DType
+    left: Operand
+    right: Operand
+    sum: Operand
+    size: ClassVar[int] = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Print(Statement):
     """Prints a line: the text with a value for each `{}`; see `ocl_ir.kernel.formats`."""
 
     format: str
@@ -248,25 +235,28 @@ class Print(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Break(_Statement):
+class Break(Statement):
     """Leaves the innermost loop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Continue(_Statement):
+class Continue(Statement):
     """Goes on with the innermost loop's next iteration."""
 
 
 @dataclass(frozen=True, slots=True)
-class Return(_Statement):
+class Return(Statement):
     """Ends this work-item."""
 
 
 Stmt: TypeAlias = (
-    Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle | Print
-    | Break | Continue | Return
+    Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle
+    | MatrixMultiply | CopyAsync | Commit | WarpgroupMultiply | Await
+    | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | Print | Break | Continue | Return
 )  # fmt: skip
 Block: TypeAlias = tuple[Stmt, ...]
+GroupStmt: TypeAlias = Barrier | Collective | Shuffle | MatrixMultiply | WarpgroupMultiply
+"""To what the whole group comes, or nobody."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -333,10 +323,26 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     Atomic: lambda stmt: (stmt.pointer, stmt.index, *stmt.args),
     Collective: lambda stmt: (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane),
     Shuffle: attrgetter("value", "lane"),
+    MatrixMultiply: attrgetter("left", "right", "sum"),
+    CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
+    DescribeMatrix: attrgetter("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
+    InitBoxes: lambda stmt: (stmt.barriers,),
+    CopyBox: attrgetter("pointer", "index", "table", "slot", "column", "row", "barriers", "number"),
+    AwaitBoxes: attrgetter("barriers", "number", "parity"),
+    WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right_index"),
     If: lambda stmt: (stmt.condition,),
     While: lambda stmt: (stmt.condition,),
     For: attrgetter("start", "stop", "step"),
 }
+
+
+_NAMES: Mapping[type, tuple[str, ...]] = {
+    DescribeMatrix: ("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
+    InitBoxes: ("barriers",),
+    CopyBox: ("pointer", "index", "table", "slot", "column", "row", "barriers", "number"),
+    AwaitBoxes: ("barriers", "number", "parity"),
+}
+"""The fields of statements with many operands."""
 
 
 def operands(stmt: Stmt) -> tuple[Operand, ...]:
@@ -375,6 +381,16 @@ def _with_operands(stmt: Stmt, new: tuple[Operand, ...]) -> Stmt:
             return replace(stmt, value=new[0], lane=new[1] if len(new) > 1 else None)
         case Shuffle():
             return replace(stmt, value=new[0], lane=new[1])
+        case MatrixMultiply():
+            return replace(stmt, left=new[0], right=new[1], sum=new[2])
+        case CopyAsync():
+            pointer, source = _pointer(new[0]), _pointer(new[2])
+            return replace(stmt, pointer=pointer, index=new[1], source=source, source_index=new[3], inside=new[4])
+        case DescribeMatrix() | InitBoxes() | CopyBox() | AwaitBoxes():
+            return replace(stmt, **dict(zip(_NAMES[type(stmt)], new, strict=True)))
+        case WarpgroupMultiply():
+            sums, left = _pointer(new[0]), _pointer(new[1])
+            return replace(stmt, sums=sums, left=left, left_index=new[2], right_index=new[3])
         case If() | While():
             return replace(stmt, condition=new[0])
         case For():
@@ -390,7 +406,7 @@ def _pointer(operand: Operand) -> Value:
 def defined(stmt: Stmt) -> Value | None:
     """The binding that a statement introduces in the block where it stands (a loop's index belongs to its body)."""
     match stmt:
-        case Let() | Load() | Atomic() | Collective() | Shuffle():
+        case Let() | Load() | Atomic() | Collective() | Shuffle() | MatrixMultiply():
             return stmt.result
         case Array():
             return stmt.pointer

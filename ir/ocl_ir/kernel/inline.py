@@ -13,8 +13,12 @@ from collections.abc import Mapping
 from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
+    Await,
+    AwaitBoxes,
     Barrier,
     Block,
+    CopyAsync,
+    CopyBox,
     For,
     Kernel,
     Let,
@@ -23,6 +27,7 @@ from ocl_ir.kernel.grammar import (
     Store,
     Value,
     Variable,
+    WarpgroupMultiply,
     While,
     blocks,
     operands,
@@ -50,6 +55,10 @@ def reads(stmt: Stmt, chosen: Mapping[int, Let | Load]) -> list[Value | Variable
         elif isinstance(operand, Value | Variable):
             read.append(operand)
     return read
+
+
+_WRITES = Store | Atomic | Barrier | CopyAsync | CopyBox | WarpgroupMultiply | Await | AwaitBoxes
+"""What memory may be otherwise behind."""
 
 
 class _Inliner:
@@ -121,7 +130,7 @@ class _Inliner:
     def _disturbed(self, stmt: Stmt, candidates: Mapping[int, Let | Load]) -> list[int]:
         """The expressions that read what running `stmt` could change."""
         inner = [stmt] if isinstance(stmt, Let | Load) else [*walk((stmt,))]
-        writes = any(isinstance(each, Store | Atomic | Barrier) for each in inner)
+        writes = any(isinstance(each, _WRITES) for each in inner)
         assigned = {each.variable.id for each in inner if isinstance(each, Assign)}
         if not (writes or assigned):
             return []

@@ -18,6 +18,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Shuffle,
     Value,
     defined,
@@ -175,6 +176,8 @@ def _described(stmt: object, value: Value, named: dict[int, str]) -> str:
             return f"{'subgroup' if stmt.size else 'group'}_{stmt.op}"
         case Shuffle():
             return "shuffled"
+        case MatrixMultiply():
+            return "sums"
         case Array():
             return "tile" if getattr(value.type, "space", "") == "local" else "items"
     raise AssertionError(stmt)

@@ -14,24 +14,33 @@ from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    Await,
+    AwaitBoxes,
     Barrier,
     Block,
     Break,
     Collective,
+    Commit,
     Const,
     Continue,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
     For,
     If,
+    InitBoxes,
     Kernel,
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Operand,
     Print,
     Return,
     Shuffle,
     Stmt,
     Store,
+    WarpgroupMultiply,
     While,
 )
 from ocl_ir.kernel.names import names
@@ -165,6 +174,33 @@ class _Printer:
             case Shuffle():
                 what = f"shuffle {self._of(stmt.value)} of lane {self._of(stmt.lane)} in {stmt.size}"
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
+            case MatrixMultiply():
+                what = f"matrix {self._of(stmt.left)} @ {self._of(stmt.right)} + {self._of(stmt.sum)} of {stmt.dtype}"
+                return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
+            case CopyAsync():
+                local, source = f"{self._of(stmt.pointer)}[{self._of(stmt.index)}]", self._of(stmt.source)
+                condition = f" where {self._of(stmt.inside)}"
+                return f"copy{stmt.count} async {local} = {source}[{self._of(stmt.source_index)}]{condition}"
+            case DescribeMatrix():
+                table, source = f"{self._of(stmt.table)}[{self._of(stmt.slot)}]", self._of(stmt.source)
+                lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)}"
+                return f"describe {table} = {source}[{self._of(stmt.source_index)}], {lengths}"
+            case InitBoxes():
+                return f"init {self._of(stmt.barriers)}, {stmt.boxes} boxes"
+            case CopyBox():
+                local, table = f"{self._of(stmt.pointer)}[{self._of(stmt.index)}]", self._of(stmt.table)
+                place = f"row {self._of(stmt.row)}, column {self._of(stmt.column)}"
+                barrier = f"{self._of(stmt.barriers)}[{self._of(stmt.number)}]"
+                return f"copy box {local} = {table}[{self._of(stmt.slot)}] at {place} for {barrier}"
+            case AwaitBoxes():
+                return f"await {self._of(stmt.barriers)}[{self._of(stmt.number)}], parity {self._of(stmt.parity)}"
+            case Commit():
+                return "commit copies"
+            case Await():
+                return f"await {stmt.what}, {stmt.pending} pending"
+            case WarpgroupMultiply():
+                left, right = (f"{self._of(stmt.left)}[{self._of(at)}]" for at in (stmt.left_index, stmt.right_index))
+                return f"warpgroup {self._of(stmt.sums)} += {left} @ {right} of {stmt.dtype}, {stmt.steps} steps"
             case Print():
                 return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])
             case Break():

@@ -33,6 +33,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Operand,
     Return,
     Shuffle,
@@ -118,6 +119,8 @@ class _Analysis:
                 self._vary(stmt.result.id, stmt.op in SCANS or (stmt.size > 0 and self._varies(stmt.value)))
             case Shuffle():
                 self._vary(stmt.result.id, self._varies(stmt.value))  # sub-groups differ, also where the lane does not
+            case MatrixMultiply():
+                self._vary(stmt.result.id, True)
             case Local():
                 self._vary(stmt.variable.id, self._varies(stmt.init))
             case Assign():

@@ -16,10 +16,13 @@ from ocl_ir.kernel.grammar import (
     Collective,
     Continue,
     For,
+    GroupStmt,
     Kernel,
     Local,
+    MatrixMultiply,
     Return,
     Shuffle,
+    WarpgroupMultiply,
     While,
     blocks,
     walk,
@@ -66,7 +69,7 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
             continue
         own = {stmt.variable.id for stmt in walk(loop.body) if isinstance(stmt, Local)}
         for stmt in walk(loop.body):
-            if isinstance(stmt, Break | Continue | Return | Barrier | Collective | Shuffle):
+            if isinstance(stmt, Break | Continue | Return | GroupStmt):
                 fact = f"a loop marked `vectorize` has a {type(stmt).__name__.lower()}"
                 yield Fault(fact, stmt, "unmark the loop, or use an if_ or a select")
             elif isinstance(stmt, Assign) and stmt.variable.id not in own:
@@ -78,12 +81,12 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
 def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
     """Each barrier orders some memory; it, each collective and each shuffle is in no loop's header, and every work-item
     of the group comes to it or none."""
-    if not any(isinstance(stmt, Barrier | Collective | Shuffle) for stmt in walk(kernel.body)):
+    if not any(isinstance(stmt, GroupStmt) for stmt in walk(kernel.body)):
         return
     headers = {id(stmt) for loop in walk(kernel.body) if isinstance(loop, While) for stmt in walk(loop.header)}
     flow = uniformity(kernel)
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Barrier | Collective | Shuffle):
+        if not isinstance(stmt, GroupStmt):
             continue
         cause, kind = flow.cause(stmt), type(stmt).__name__.lower()
         if isinstance(stmt, Barrier) and not (stmt.local or stmt.global_):
@@ -115,7 +118,9 @@ def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
 def groups_are_whole_subgroups(kernel: Kernel) -> Iterator[Fault]:
     """A sub-group has as many items as a power of two, and a group that has a size has whole ones."""
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Shuffle) and not (isinstance(stmt, Collective) and stmt.size):
+        if not isinstance(stmt, Shuffle | MatrixMultiply | WarpgroupMultiply) and not (
+            isinstance(stmt, Collective) and stmt.size
+        ):
             continue
         size, items = stmt.size, math.prod(kernel.group_size) if kernel.group_size is not None else 0
         if size < 1 or size & (size - 1):

@@ -18,16 +18,20 @@ from ocl_ir.kernel.grammar import (
     Block,
     Collective,
     Const,
+    CopyAsync,
+    CopyBox,
     For,
     If,
     Kernel,
     Let,
     Load,
+    MatrixMultiply,
     Operand,
     Param,
     Shuffle,
     Stmt,
     Store,
+    WarpgroupMultiply,
     While,
     walk,
 )
@@ -53,6 +57,8 @@ _FUNCTIONS = frozenset(name for name, op in OPS.items() if op.ulp.get("f64", 0) 
 _FUNCTIONS |= {"philox", "normal_bits", "gamma_bits"}
 _FUNCTIONS |= {"poisson_small", "poisson_large", "binomial_small", "binomial_large"}
 _TURN = 2
+_MATRIX = 64
+"""Multiply-adds of a work-item in a matrix instruction of halves."""
 """A loop's own addition and comparison."""
 
 
@@ -184,6 +190,14 @@ def _own(stmt: Stmt) -> float:
             return _lanes(stmt.value.type)
         case Atomic() | Collective() | Shuffle():
             return 1
+        case MatrixMultiply():
+            return _MATRIX
+        case WarpgroupMultiply():
+            return stmt.steps * stmt.columns // 8 * _MATRIX
+        case CopyAsync():
+            return stmt.count
+        case CopyBox():
+            return 32 * stmt.rows
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ocl_ir.errors import DTypeError, Error
 from ocl_ir.kernel.builder import KernelBuilder
-from ocl_ir.kernel.grammar import Atomic, Barrier, Collective, Let, Load, Param, Shuffle, Stmt, walk
+from ocl_ir.kernel.grammar import Atomic, GroupStmt, Let, Load, Param, Stmt, walk
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.errors import KernelError, Span
 from ocl_ir.language.values.values import Deferred, HostNumber, Number, dtype_name
@@ -71,7 +71,7 @@ Source: TypeAlias = Pointer | Scalar | Host | Status | Deferred
 
 def waits(body: Iterable[Stmt]) -> bool:
     """Whether work-items wait for each other in statements."""
-    return any(isinstance(stmt, Barrier | Collective | Shuffle) for stmt in walk(tuple(body)))
+    return any(isinstance(stmt, GroupStmt) for stmt in walk(tuple(body)))
 
 
 class SpanText(str):

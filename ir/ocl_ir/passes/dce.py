@@ -15,6 +15,7 @@ from ocl_ir.kernel.grammar import (
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Shuffle,
     Stmt,
     Value,
@@ -45,7 +46,7 @@ def _live(block: Block, used: set[int]) -> Block:
 
 def _dead(stmt: Stmt, used: set[int]) -> bool:
     match stmt:
-        case Let() | Load() | Shuffle():
+        case Let() | Load() | Shuffle() | MatrixMultiply():
             return stmt.result.id not in used
         case Local() | Assign():
             return stmt.variable.id not in used

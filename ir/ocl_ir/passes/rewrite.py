@@ -9,6 +9,8 @@ from itertools import count
 from ocl_ir.kernel.grammar import (
     Atomic,
     Block,
+    CopyAsync,
+    CopyBox,
     For,
     If,
     Kernel,
@@ -18,6 +20,7 @@ from ocl_ir.kernel.grammar import (
     Store,
     Value,
     Variable,
+    WarpgroupMultiply,
     While,
     map_operands,
     walk,
@@ -80,7 +83,11 @@ class Rewriter:
 
 def written_pointers(kernel: Kernel) -> frozenset[int]:
     """Ids of the pointers through which the kernel writes."""
-    return frozenset(stmt.pointer.id for stmt in walk(kernel.body) if isinstance(stmt, Store | Atomic))
+    return frozenset(
+        stmt.sums.id if isinstance(stmt, WarpgroupMultiply) else stmt.pointer.id
+        for stmt in walk(kernel.body)
+        if isinstance(stmt, Store | Atomic | CopyAsync | CopyBox | WarpgroupMultiply)
+    )
 
 
 def reads_variables(stmt: Let) -> bool:

@@ -10,6 +10,9 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.target import Target
 
+PRODUCTS = "products"
+"""The name that products of matrices have as an algorithm."""
+
 
 class Choices(Protocol):
     """Which variants of algorithms were measured to be the fastest (`ocl_runtime.tuning`)."""

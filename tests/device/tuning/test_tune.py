@@ -17,8 +17,9 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import BuildError, DTypeError, MixedDevicesError, SettingError
 from ocl_runtime.execute import driver
 from ocl_runtime.plan.handles import Status
+from ocl_runtime.plan.kernels.lowering import PRODUCTS
 from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.variant import PRODUCTS, Problem, Variant, variants, version
+from ocl_runtime.plan.kernels.products.variant import Problem, Variant, variants, version
 from ocl_runtime.plan.target import Target
 from ocl_runtime.runtime import Runtime
 from ocl_runtime.settings import Settings

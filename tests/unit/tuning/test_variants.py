@@ -17,13 +17,18 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, C64, F16, F32, F64, I8, DType
 from ocl_runtime.plan.fusion.values import Leaf
+from ocl_runtime.plan.kernels.lowering import PRODUCTS
 from ocl_runtime.plan.kernels.products import variant as variants_module
 from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.variant import PRODUCTS, Problem, Variant, plain, variants, version
+from ocl_runtime.plan.kernels.products.variant import Problem, Variant, plain, variants, version
 from ocl_runtime.plan.target import Target
 from tests.unit.plan.test_plan import CPU, GPU, Desk
 
 LARGE_GPU = Target(kind="gpu", compute_units=132, group_size=256, vector_bytes=16, local_bytes=48 << 10)
+
+MATRICES = replace(
+    LARGE_GPU, matrix_dtypes=frozenset({"f16", "bf16", "f64"}), warpgroups=True, tile_bytes=224 << 10, fp16=True
+)
 
 
 def operand(*shape: int, dtype: DType = F32, turned: bool = False, step: int = 1) -> Leaf:
@@ -61,7 +66,7 @@ PRODUCTS_OF = [
 ]
 
 
-@pytest.mark.parametrize("target", [CPU, GPU, LARGE_GPU], ids=["cpu", "gpu", "large"])
+@pytest.mark.parametrize("target", [CPU, GPU, LARGE_GPU, MATRICES], ids=["cpu", "gpu", "large", "matrices"])
 @pytest.mark.parametrize("contraction", PRODUCTS_OF, ids=lambda contraction: str(Problem.of(contraction)))
 def test_texts_say_what_they_are_made_of(contraction: Contraction, target: Target) -> None:
     found = variants(contraction, target)
@@ -71,6 +76,17 @@ def test_texts_say_what_they_are_made_of(contraction: Contraction, target: Targe
     problem = Problem.of(contraction)
     assert Problem.parse(str(problem)) == problem
     assert problem.holds(contraction)
+
+
+def test_instructions_of_matrices_have_tiles_of_their_own() -> None:
+    halves = product(4096, 4096, 4096, dtype=F16, accumulator=F32)
+    wide, narrow = (
+        variants(halves, MATRICES),
+        variants(replace(halves, left=operand(4096, 4096, dtype=F16, step=3)), MATRICES),
+    )
+    assert {made.shape for made in wide if made.kind == "tiles"}.isdisjoint(
+        {made.shape for made in narrow if made.kind == "tiles"}
+    ), "a record for operands that are copied says nothing of others"
 
 
 def test_texts_stay_what_they_are() -> None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from ocl_ir.kernel.grammar import (
     Barrier,
     Break,
-    Collective,
     Continue,
     For,
+    GroupStmt,
     If,
     Kernel,
     Return,
-    Shuffle,
     Stmt,
     While,
     walk,
@@ -30,7 +29,7 @@ def check_that_groups_stay_together(kernel: Kernel) -> None:
     """Raises `KernelError` for a barrier or a collective that only a part of a group comes to."""
     flow = uniformity(kernel)
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Barrier | Collective | Shuffle):
+        if not isinstance(stmt, GroupStmt):
             continue
         cause = flow.cause(stmt)
         if cause is None or not isinstance(stmt.where, SpanText) or not isinstance(cause.where, SpanText):

@@ -29,6 +29,11 @@ class Contraction:
     dtype: DType
 
     @property
+    def leaves(self) -> tuple[Leaf, Leaf]:
+        """Both operands."""
+        return self.left, self.right
+
+    @property
     def batch(self) -> Shape:
         """The axes in front."""
         return self.left.layout.shape[:-2]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ocl_ir.graph.build import Storage
-from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
 from ocl_runtime.plan.kernels.products.blocks import Block, block_launches
 from ocl_runtime.plan.kernels.products.contraction import Contraction
 from ocl_runtime.plan.kernels.products.tiles import tile_launches, uses_tiles
-from ocl_runtime.plan.kernels.products.variant import PRODUCTS, Problem, Variant, plain, tile_of, variants
+from ocl_runtime.plan.kernels.products.variant import Problem, Variant, plain, tile_of, variants
 from ocl_runtime.plan.launch import Launch
 from ocl_runtime.plan.target import Target
 

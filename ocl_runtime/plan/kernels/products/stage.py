@@ -1,13 +1,14 @@
 """An operand of a product on its way: from global memory to registers, and from there to local memory.
 
-A *stage* in local memory has a row for each place along the inner axis, over which products are added up; each row has
-the elements of the tile along the operand's own axis. Elements are moved in *units*: along the axis in which they lie
-next to each other, as wide as their alignment allows. A unit along the inner axis is turned as it is stored.
+What a group needs of an operand in one step is moved in *units*, along the axis in which its elements lie next to each
+other and as wide as their alignment allows. How a unit lies in local memory is the business of who multiplies.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ocl_ir.kernel.operands import Ref
@@ -18,8 +19,8 @@ from ocl_runtime.plan.kernels.form import Access
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """How an operand is read. `axis` is its own axis, `inner` that of the products; units of `wide` elements lie along
-    the inner axis (`turned`) or along its own."""
+    """How an operand is read. `axis` is its own axis, `inner` that of the products; accesses of `wide` elements go
+    along the inner axis (`turned`) or along its own."""
 
     access: Access
     axis: int
@@ -28,124 +29,134 @@ class Operand:
     wide: int
 
 
-class Stage:
-    """The part of an operand that a group works on, `length` elements along its own axis by `inner` in a step.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a group has of an operand in a step: `length` elements along the operand's own axis by `inner`. It begins at
+    word `start` of the local memory of a step, which has `step_length` words."""
 
-    `local` is memory for two steps, each of `step_length` elements, in which the operand begins at `start`.
-    """
+    start: int
+    step_length: int
+    length: int
+    inner: int
+    items: int
+
+
+class Stage(ABC):
+    """An operand's part of the steps. A unit covers `unit` elements along the inner axis and along the operand's own,
+    and takes one load of `lanes` of `dtype` for each of `loads`, which are steps along the inner axis."""
 
     def __init__(
         self,
         body: Body,
         operand: Operand,
         local: Ref,
+        part: Part,
         *,
-        start: int,
-        step_length: int,
-        length: int,
-        inner: int,
-        pad: int,
-        items: int,
+        unit: tuple[int, int],
+        loads: range,
         dtype: DType,
+        lanes: int,
     ) -> None:
-        self.row_length = length + pad
-        self.start = start
-        self._body, self._k = body, body.k
-        self._operand, self._local = operand, local
-        self._step_length, self._length, self._inner, self._items = step_length, length, inner, items
-        self._dtype = dtype
-        self._units = length * inner // operand.wide
-        self._held: list[Ref] = []
-        self._inner_places: list[Ref] = []
-        self._own_places: list[Ref] = []
+        self.body, self.k = body, body.k
+        self.operand, self.local, self.part = operand, local, part
+        self._unit, self._loads = unit, loads
+        self._dtype, self._lanes = dtype, lanes
+        self._units = part.length * part.inner // (unit[0] * unit[1])
+        self._inner: list[Ref] = []
+        """Where units lie in the part along the inner axis."""
+        self._places: list[Ref] = []
+        """Where they lie in local memory."""
         self._sources: list[Ref | None] = []
         self._exists: list[Ref | None] = []
+        self._held: list[list[Ref]] = []
         self._where: Mapping[int, Ref] = {}
 
     def locate(self, item: Ref, first: Ref, size: Ref, where: Mapping[int, Ref]) -> None:
-        """Computes what no step changes, for a tile that begins at `first` of an operand that is `size` long. Beyond
+        """Computes what no step changes, for a part that begins at `first` of an operand that is `size` long. Beyond
         its end the last elements are read again; nobody looks at what is made of them."""
-        k, body, operand = self._k, self._body, self._operand
-        wide, access = operand.wide, operand.access
-        in_row = (self._inner if operand.turned else self._length) // wide
+        k, body, operand, access = self.k, self.body, self.operand, self.operand.access
+        inner_unit, own_unit = self._unit
+        in_row = self.part.inner // inner_unit if operand.turned else self.part.length // own_unit
         self._where = where
-        zero = k.const(0.0 if self._dtype.is_inexact else 0, with_lanes(self._dtype, wide))
-        for first_unit in range(0, self._units, self._items):
+        for first_unit in range(0, self._units, self.part.items):
             unit = item + first_unit if first_unit else item
-            partial = first_unit + self._items > self._units
-            self._exists.append(unit < self._units if partial else None)
-            along = k.op("urem", unit, body.const(in_row)) * wide
-            across = k.op("udiv", unit, body.const(in_row))
+            self._exists.append(unit < self._units if first_unit + self.part.items > self._units else None)
+            along, across = k.op("urem", unit, body.const(in_row)), k.op("udiv", unit, body.const(in_row))
             inner, own = (along, across) if operand.turned else (across, along)
-            self._inner_places.append(k.let(inner, f"{access.name}_k"))
-            self._own_places.append(k.let(own, f"{access.name}_own"))
-            last = size - (1 if operand.turned else wide)
-            place = k.op("minimum", first + own, last)
+            inner, own = k.let(inner * inner_unit, f"{access.name}_k"), own * own_unit
+            self._inner.append(inner)
+            self._places.append(k.let(self.place(inner, own) + self.part.start, f"{access.name}_to"))
+            at = k.op("minimum", first + own, size - own_unit)
             if operand.turned:
-                self._sources.append(body.offset(access, {**where, operand.axis: place}, operand.inner))
+                self._sources.append(body.offset(access, {**where, operand.axis: at}, operand.inner))
             else:
-                self._sources.append(k.op("udiv", place, body.const(wide)) if access.wide else place)
-            self._held.append(k.variable(zero, hint=f"{access.name}_held"))
+                self._sources.append(k.op("udiv", at, body.const(own_unit)) if access.wide else at)
+
+    # ------------------------------------------------------------------ through registers
+
+    def hold(self) -> None:
+        """Makes room for a step in registers."""
+        k, name = self.k, self.operand.access.name
+        zero = k.const(0.0 if self._dtype.is_inexact else 0, with_lanes(self._dtype, self._lanes))
+        self._held = [[k.variable(zero, hint=f"{name}_held") for _ in self._loads] for _ in self._places]
 
     def fetch(self, begin: Ref, count: Ref | None = None) -> None:
-        """Reads the step whose inner places begin at `begin`; of the first `count` of them only, all others are 0 as
-        long as nothing was fetched before."""
-        k = self._k
-        for number, (inner, exists) in enumerate(zip(self._inner_places, self._exists, strict=True)):
-            wanted = exists
-            if count is not None:
-                wanted = inner < count if wanted is None else wanted & (inner < count)
-            if wanted is None:
-                self._read(number, begin + inner)
-            else:
-                with k.if_(wanted):
-                    self._read(number, begin + inner)
+        """Reads the step that begins at `begin` along the inner axis; of the first `count` of it only, all others are 0
+        as long as nothing was fetched before."""
+        k = self.k
+        for number, exists in enumerate(self._exists):
+            for load, held in zip(self._loads, self._held[number], strict=True):
+                inner = self._inner[number] + load if load else self._inner[number]
+                wanted = exists
+                if count is not None:
+                    wanted = inner < count if wanted is None else wanted & (inner < count)
+                with nullcontext() if wanted is None else k.if_(wanted):
+                    value = self.body.read(self.operand.access, self._index(number, begin + inner), self._lanes)
+                    k.assign(held, k.convert(value, self._dtype))
 
-    def _read(self, number: int, inner: Ref) -> None:
-        k, body, operand, access = self._k, self._body, self._operand, self._operand.access
+    def deposit(self, half: Ref | int) -> None:
+        """Stores what was fetched, in one half of the local memory."""
+        for place, exists, held in zip(self._places, self._exists, self._held, strict=True):
+            with nullcontext() if exists is None else self.k.if_(exists):
+                self.store(place + half * self.part.step_length, held)
+
+    def _index(self, number: int, inner: Ref) -> Ref:
+        """Where a unit begins in global memory."""
+        body, operand, access = self.body, self.operand, self.operand.access
         source = self._sources[number]
         if operand.turned:
             offset, along, lane = source, inner, operand.inner
             if access.wide:
-                along = k.op("udiv", along, body.const(operand.wide))
+                along = self.k.op("udiv", along, body.const(operand.wide))
         else:
             assert source is not None
-            offset, along, lane = (
-                body.offset(access, {**self._where, operand.inner: inner}, operand.axis),
-                source,
-                operand.axis,
-            )
+            offset, along = body.offset(access, {**self._where, operand.inner: inner}, operand.axis), source
+            lane = operand.axis
         if access.wide:
-            index = body.vector_start(access, offset, along, operand.wide, lane)
-        else:
-            index = body.element(access, offset, along, 1, lane)
-        k.assign(self._held[number], k.convert(body.read(access, index, operand.wide), self._dtype))
+            return body.vector_start(access, offset, along, self._lanes, lane)
+        return body.element(access, offset, along, 1, lane)
 
-    def deposit(self, half: Ref | int) -> None:
-        """Stores what was fetched, in one half of the local memory."""
-        k = self._k
-        for number, exists in enumerate(self._exists):
-            if exists is None:
-                self._store(number, half)
-            else:
-                with k.if_(exists):
-                    self._store(number, half)
+    # ------------------------------------------------------------------ without registers
 
-    def _store(self, number: int, half: Ref | int) -> None:
-        k, wide, held = self._k, self._operand.wide, self._held[number]
-        at = self._inner_places[number] * self.row_length + self._own_places[number]
-        at = at + self._base(half)
-        if not self._operand.turned:
-            k.store(self._local, at, held, align=self._dtype.size * wide)
-            return
-        for lane in range(wide):
-            value = held if wide == 1 else k.op("extract", held, lane)
-            k.store(self._local, at + lane * self.row_length, value)
+    @property
+    def is_copied(self) -> bool:
+        """Whether units lie in local memory as they do in global memory, so that they can be copied."""
+        return False
 
-    def _base(self, half: Ref | int) -> Ref | int:
-        return half * self._step_length + self.start
+    def copy(self, begin: Ref, limit: Ref, buffer: Ref) -> None:
+        """Begins to copy the step that begins at `begin` along the inner axis, of which `limit` places are inside."""
+        pointer = self.body.params[self.operand.access.name]
+        for number, (place, inner, exists) in enumerate(zip(self._places, self._inner, self._exists, strict=True)):
+            with nullcontext() if exists is None else self.k.if_(exists):
+                index = self._index(number, begin + inner)
+                self.k.copy_async(self.local, place + buffer, pointer, index, inner < limit)
 
-    def read(self, half: Ref, inner: Ref, place: Ref, count: int) -> Ref:
-        """So many neighbouring elements of a step."""
-        at = self._base(half) + inner * self.row_length + place
-        return self._k.load(self._local, at, count=count, align=self._dtype.size * count)
+    # ------------------------------------------------------------------ local memory
+
+    @abstractmethod
+    def place(self, inner: Ref, own: Ref) -> Ref:
+        """Where a unit lies in the part."""
+
+    @abstractmethod
+    def store(self, at: Ref, held: list[Ref]) -> None:
+        """Stores a unit that went through registers."""

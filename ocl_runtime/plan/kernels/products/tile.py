@@ -1,29 +1,35 @@
 """The tile of a product that a work-group has, and how its work-items share it.
 
-32 work-items with consecutive ids, a *warp*, have a patch of the tile: four lie down it and eight across. A work-item
-has fragments of `lanes` neighbouring rows and as many columns; its next fragment begins behind those of the whole warp,
-so that neighbours read neighbouring vectors of local memory.
+32 work-items with consecutive ids, a *warp*, have a patch of the tile. At the end results go through local memory in
+*bands*: some rows of every warp's patch at a time.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-WARP = 32
+from ocl_ir.kernel.asynchronous import ROWS as GROUP_ROWS
+from ocl_ir.kernel.asynchronous import WARPGROUP
+from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, REGISTERS, ROWS, SUMS, WARP
+from ocl_ir.types import F32, U32, DType
+
 DOWN, ACROSS = 4, 8
-"""Work-items of a warp down its patch, and across."""
+"""Work-items of a warp down its patch, and across, that multiply by themselves."""
+UNIT_BYTES = 16
+"""Of one access to memory, local or global."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """`warps` down and across the tile, and `fragments` of each work-item down and across; a step of the product takes
-    `inner` columns of the left matrix and rows of the right one. Rows of local memory are `pad` elements longer."""
+class AnyTile(ABC):
+    """`warps` down and across the tile, and `fragments` of each down and across; a step of the product takes `inner`
+    columns of the left matrix and rows of the right one. Local memory has `room` for so many steps of operands that are
+    copied there; 0: they go through registers, and there is room for two."""
 
     warps: tuple[int, int]
     fragments: tuple[int, int]
-    lanes: int
     inner: int
-    pad: int
+    room: int
 
     @property
     def items(self) -> int:
@@ -31,26 +37,212 @@ class Tile:
         return WARP * self.warps[0] * self.warps[1]
 
     @property
+    @abstractmethod
+    def rows(self) -> int:
+        """Rows of the tile."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> int:
+        """Columns of the tile."""
+
+    @property
+    @abstractmethod
     def band(self) -> int:
-        """Rows that a warp has of one fragment of each work-item."""
-        return DOWN * self.lanes
+        """Rows of a warp in a band."""
+
+    @property
+    @abstractmethod
+    def word(self) -> DType:
+        """The dtype of local memory."""
+
+    @property
+    @abstractmethod
+    def stage_lengths(self) -> tuple[int, int]:
+        """Words of local memory that the left and the right operand take in one step."""
+
+    @property
+    @abstractmethod
+    def accumulator(self) -> DType:
+        """The dtype in which products are added."""
+
+    @property
+    def bands(self) -> int:
+        """How many bands there are."""
+        return self.rows // (self.warps[0] * self.band)
+
+    @property
+    def row_length(self) -> int:
+        """Numbers of local memory from one row of a band to the next."""
+        return self.columns + 2 * UNIT_BYTES // self.accumulator.size
+
+    @property
+    def local_length(self) -> int:
+        """Words of local memory: two steps, over which a band is laid at the end."""
+        return max((self.room or 2) * sum(self.stage_lengths), self.warps[0] * self.band * self.row_length)
+
+    @property
+    def local_bytes(self) -> int:
+        """The same in bytes."""
+        return self.local_length * self.word.size
+
+
+@dataclass(frozen=True, slots=True)
+class Tile(AnyTile):
+    """A tile whose work-items multiply by fused multiply-adds.
+
+    Four of a warp lie down its patch and eight across. A fragment is `lanes` neighbouring rows or columns; a
+    work-item's next one begins behind those of the whole warp, so that neighbours read neighbouring vectors. Rows of a
+    stage are `pad` elements longer than the tile.
+    """
+
+    dtype: DType
+    pad: int
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return max(1, UNIT_BYTES // self.dtype.size)
 
     @property
     def rows(self) -> int:
-        """Rows of the tile."""
         return self.warps[0] * self.fragments[0] * self.band
 
     @property
     def columns(self) -> int:
-        """Columns of the tile."""
         return self.warps[1] * self.fragments[1] * ACROSS * self.lanes
 
     @property
-    def stage_length(self) -> int:
-        """Elements of local memory that both operands take in one step."""
-        return self.inner * (self.rows + self.columns + 2 * self.pad)
+    def band(self) -> int:
+        return DOWN * self.lanes
 
     @property
-    def local_length(self) -> int:
-        """Elements of local memory: two stages, over which a band of results is laid at the end."""
-        return max(2 * self.stage_length, self.warps[0] * self.band * (self.columns + self.pad))
+    def word(self) -> DType:
+        return self.dtype
+
+    @property
+    def accumulator(self) -> DType:
+        return self.dtype
+
+    @property
+    def stage_lengths(self) -> tuple[int, int]:
+        return self.inner * (self.rows + self.pad), self.inner * (self.columns + self.pad)
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixTile(AnyTile):
+    """A tile whose warps multiply by matrix instructions of operands of `dtype`; fragments are the 16 rows or the 8
+    columns of one. `turned` says of either operand whether its elements lie next to each other along the inner axis."""
+
+    dtype: DType
+    turned: tuple[bool, bool]
+
+    @property
+    def rows(self) -> int:
+        return self.warps[0] * self.fragments[0] * ROWS
+
+    @property
+    def columns(self) -> int:
+        return self.warps[1] * self.fragments[1] * COLUMNS
+
+    @property
+    def band(self) -> int:
+        return ROWS * self.instructions
+
+    @property
+    def word(self) -> DType:
+        """A register of the instruction."""
+        return OPERANDS[self.dtype][0]
+
+    @property
+    def accumulator(self) -> DType:
+        return SUMS[self.dtype]
+
+    @property
+    def pack(self) -> int:
+        """Elements of a word, along the inner axis."""
+        return OPERANDS[self.dtype][1]
+
+    @property
+    def words(self) -> int:
+        """Words of one access to memory."""
+        return UNIT_BYTES // self.word.size
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether a work-item reads several words at once from local memory."""
+        return self.pack > 1
+
+    @property
+    def chunk(self) -> int:
+        """Words along the inner axis that a warp reads together: 64 bytes."""
+        return 4 * self.words
+
+    @property
+    def instructions(self) -> int:
+        """Instructions that take a chunk of each row."""
+        return self.chunk // REGISTERS
+
+    @property
+    def chunks(self) -> int:
+        """Chunks of a step."""
+        return self.inner // (self.pack * self.chunk)
+
+    @property
+    def pad(self) -> int:
+        """Words that a row of a stage has behind the tile: so the rows that a warp reads together lie in other
+        banks."""
+        return 2 * self.words
+
+    @property
+    def stage_lengths(self) -> tuple[int, int]:
+        words = self.inner // self.pack
+        left, right = (
+            words * (length + (0 if turned else self.pad))
+            for length, turned in zip((self.rows, self.columns), self.turned, strict=True)
+        )
+        return left, right
+
+
+@dataclass(frozen=True, slots=True)
+class WarpgroupTile(AnyTile):
+    """A tile whose warpgroups, 128 work-items each, multiply by instructions that read operands of `dtype` from local
+    memory. `warps` counts warpgroups; each has 64 rows and `width` columns. Operands are copied in `boxes`, or by all
+    work-items."""
+
+    dtype: DType
+    turned: tuple[bool, bool]
+    boxes: bool
+
+    @property
+    def width(self) -> int:
+        """Columns of a warpgroup."""
+        return self.fragments[1] * COLUMNS
+
+    @property
+    def items(self) -> int:
+        return WARPGROUP * self.warps[0] * self.warps[1]
+
+    @property
+    def rows(self) -> int:
+        return self.warps[0] * GROUP_ROWS
+
+    @property
+    def columns(self) -> int:
+        return self.warps[1] * self.width
+
+    @property
+    def band(self) -> int:
+        return GROUP_ROWS
+
+    @property
+    def word(self) -> DType:
+        return U32
+
+    @property
+    def accumulator(self) -> DType:
+        return F32
+
+    @property
+    def stage_lengths(self) -> tuple[int, int]:
+        return self.rows * self.inner // 2, self.columns * self.inner // 2

@@ -20,13 +20,13 @@ from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.products.blocks import SHAPES, Block, grid
+from ocl_runtime.plan.kernels.products.candidates import chosen, tile_parts
+from ocl_runtime.plan.kernels.products.candidates import tiles as possible_tiles
 from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.tile import Tile
-from ocl_runtime.plan.kernels.products.tiles import chosen, possible_tiles, tile_parts, uses_tiles
+from ocl_runtime.plan.kernels.products.tile import AnyTile
+from ocl_runtime.plan.kernels.products.tiles import uses_tiles
 from ocl_runtime.plan.target import Target
 
-PRODUCTS = "products"
-"""The name of the algorithm in records."""
 _PARTS = (1, 2, 3, 4, 6, 8, 16)
 _MOST_TURNS = 16
 """Groups for each unit of the device above which more parts of k keep nobody busier."""
@@ -151,7 +151,7 @@ def _tiles(contraction: Contraction, target: Target) -> list[Variant]:
     return found
 
 
-def _groups(contraction: Contraction, tile: Tile) -> int:
+def _groups(contraction: Contraction, tile: AnyTile) -> int:
     m, n, _ = contraction.sizes
     groups = -(-m // tile.rows) * -(-n // tile.columns)
     for length in contraction.batch:
@@ -172,7 +172,7 @@ def _blocks(contraction: Contraction, target: Target) -> list[Variant]:
     return found
 
 
-def tile_of(variant: Variant, contraction: Contraction, target: Target) -> Tile | None:
+def tile_of(variant: Variant, contraction: Contraction, target: Target) -> AnyTile | None:
     """The tile of a variant, if the target has room for it."""
     for tile, _ in possible_tiles(contraction, target):
         if (*tile.warps, *tile.fragments) == variant.shape:

@@ -1,0 +1,153 @@
+"""Which tile work-groups multiply, and in how many parts the inner axis is split.
+
+Candidates are declared with what a unit of the device was seen to do with them; a model of the time chooses. It knows
+shapes, dtypes and the target, and whether operands can be copied to local memory in whole units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ocl_ir.layout import Layout
+from ocl_ir.types import BF16, F16, DType
+from ocl_runtime.plan.fusion.values import Leaf
+from ocl_runtime.plan.kernels.form import aligned
+from ocl_runtime.plan.kernels.products.contraction import Contraction, parts_of
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
+from ocl_runtime.plan.target import Target
+
+LEAST_PART = 256
+"""Products below which a part is not worth the reduction that joins it."""
+_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_ALONE = 0.7
+"""What of its speed a unit reaches with one small group."""
+_FIXED = 4000
+"""Clocks for a group to begin and end."""
+_STORED = 16
+"""Results that a unit stores in a clock."""
+_REDUCTION = 7000
+"""Clocks for the launch that joins parts."""
+_TRAFFIC = 2000
+"""Bytes that the device moves in a clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Warps and fragments of a tile and places of a step, of 4-byte elements; `rate`: multiply-adds that a unit of the
+    device does with it in a clock. `room`: as of a tile whose operands are copied."""
+
+    warps: tuple[int, int]
+    fragments: tuple[int, int]
+    inner: int
+    rate: float
+    room: int = 0
+
+
+FMA = (
+    Candidate((2, 2), (4, 2), 8, 120),
+    Candidate((2, 2), (2, 2), 8, 114),
+    Candidate((2, 1), (2, 2), 16, 100),
+    Candidate((2, 2), (2, 1), 16, 100),
+    Candidate((2, 2), (1, 1), 32, 75),
+    Candidate((1, 2), (2, 1), 16, 75),
+    Candidate((4, 1), (2, 1), 16, 75),
+    Candidate((1, 4), (1, 2), 16, 75),
+)
+HALVES = (
+    Candidate((2, 4), (4, 8), 32, 720),
+    Candidate((2, 2), (4, 8), 32, 660),
+    Candidate((2, 4), (2, 4), 64, 550),
+    Candidate((2, 2), (2, 4), 64, 500),
+    Candidate((2, 1), (2, 4), 64, 400),
+)
+DOUBLES = (
+    Candidate((2, 4), (4, 4), 16, 100),
+    Candidate((2, 4), (2, 4), 16, 93),
+    Candidate((2, 2), (2, 4), 16, 88),
+    Candidate((2, 1), (2, 4), 16, 75),
+)
+DOUBLES_COPIED = (
+    Candidate((2, 4), (4, 4), 16, 110, 3),
+    Candidate((2, 4), (2, 4), 16, 105, 3),
+    Candidate((2, 2), (2, 4), 16, 95, 4),
+    Candidate((2, 1), (2, 4), 16, 80, 4),
+)
+WARPGROUPS = (
+    Candidate((2, 2), (1, 16), 64, 1650, 4),
+    Candidate((2, 1), (1, 32), 64, 1550, 4),
+    Candidate((2, 1), (1, 16), 64, 1400, 4),
+    Candidate((1, 1), (1, 16), 64, 1250, 4),
+    Candidate((1, 1), (1, 8), 64, 850, 4),
+)
+
+
+def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, float]]:
+    """The tiles that the target has room for, with what a unit does in a clock."""
+    dtype, accumulator = contraction.dtype, contraction.accumulator
+    if dtype.name in target.matrix_dtypes:
+        wide = all(is_wide(leaf, side) for side, leaf in enumerate(contraction.leaves))
+        left, right = (is_turned(leaf.layout, side) for side, leaf in enumerate(contraction.leaves))
+        halves = dtype in {F16, BF16}
+        of_warpgroups = halves and wide and target.warpgroups
+        for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES_COPIED if wide else DOUBLES:
+            fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
+            matrices = WarpgroupTile(*fields, boxes=True) if of_warpgroups else MatrixTile(*fields)
+            if matrices.local_bytes <= target.tile_bytes:
+                yield matrices, each.rate
+        return
+    pad = max(1, UNIT_BYTES // min(dtype.size, accumulator.size))
+    for each in FMA:
+        inner = max(4, each.inner * 4 // max(4, accumulator.size))
+        tile = Tile(each.warps, each.fragments, inner, each.room, accumulator, pad)
+        if tile.items <= target.group_size and tile.local_bytes <= target.local_bytes:
+            yield tile, each.rate * 4 / max(4, accumulator.size)
+
+
+def tile_parts(k: int, wanted: int, tile: AnyTile) -> tuple[int, int]:
+    """How many parts of k there are where about `wanted` are, and how long each is: whole steps of a tile."""
+    _, per = parts_of(k, wanted, LEAST_PART)
+    per = -(-per // tile.inner) * tile.inner
+    return -(-k // per), per
+
+
+def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:
+    """The tile, and how many parts of k are wanted: those that take the least time."""
+    batch, (m, n, k) = math.prod(contraction.batch), contraction.sizes
+    best: tuple[float, AnyTile, int] | None = None
+    for tile, rate in tiles(contraction, target):
+        groups = batch * -(-m // tile.rows) * -(-n // tile.columns)
+        results = tile.rows * tile.columns
+        for parts in _PARTS:
+            if parts > 1 and k // parts < LEAST_PART:
+                break
+            turns = groups * parts / target.compute_units
+            whole_turns = -(-groups * parts // target.compute_units) if turns < 4 else turns + 0.5
+            fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
+            time = whole_turns * (results * -(-k // parts) / fast + _FIXED + results / _STORED)
+            if parts > 1:
+                time += _REDUCTION + 2 * parts * batch * m * n * contraction.accumulator.size / _TRAFFIC
+            if best is None or time < best[0]:
+                best = time, tile, parts
+    assert best is not None
+    return best[1], best[2]
+
+
+def is_turned(layout: Layout, side: int) -> bool:
+    """Whether elements of an operand lie next to each other along the inner axis; `side` 0 is the left one."""
+    own, inner = layout.strides[side - 2], layout.strides[-1 - side]
+    return inner in (0, 1) and own != 1
+
+
+def width(layout: Layout, side: int, dtype: DType) -> int:
+    """Elements of an access to an operand: as many as 16 bytes have where its layout allows that."""
+    along = layout.ndim - 1 - side if is_turned(layout, side) else layout.ndim - 2 + side
+    wide = UNIT_BYTES // dtype.size
+    whole = layout.strides[along] == 1 and layout.shape[along] % wide == 0 and aligned(layout, along, wide)
+    return wide if whole else 1
+
+
+def is_wide(leaf: Leaf, side: int) -> bool:
+    """Whether an operand can be read in whole units."""
+    return width(leaf.layout, side, leaf.source.dtype) > 1

@@ -1,0 +1,136 @@
+"""Products by instructions of warpgroups, which read both operands from local memory while the work-items go on.
+
+Local memory has several steps of the operands, in rows of 128 bytes whose units of 16 bytes are exchanged by an
+exclusive or with the row's number. Work-items begin the copies of a step some turns before they begin its product, and
+the product of one step is still at work when that of the next one begins: so a step's memory is free again two turns
+later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, ROW_BYTES, ROWS, WARPGROUP, Swizzled
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.types import F32, U32
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, WarpgroupTile
+
+_ROW_WORDS = ROW_BYTES // 4
+_UNIT_WORDS = UNIT_BYTES // 4
+_UNITS = ROW_BYTES // UNIT_BYTES
+"""Units of a row."""
+
+
+class WarpgroupStage(Stage):
+    """An operand in local memory, in rows of 128 bytes along the axis in which its elements lie next to each other."""
+
+    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part) -> None:
+        unit = (operand.wide, 1) if operand.turned else (1, operand.wide)
+        super().__init__(body, operand, local, part, unit=unit, loads=range(1), dtype=U32, lanes=_UNIT_WORDS)
+        self.lies = Swizzled(operand.turned, 0 if operand.turned else part.inner * ROW_BYTES)
+
+    @property
+    def is_copied(self) -> bool:
+        return True
+
+    def place(self, inner: Ref, own: Ref) -> Ref:
+        k, const, wide = self.k, self.body.const, self.operand.wide
+        row, along = (own, inner) if self.operand.turned else (inner, own)
+        unit = k.op("udiv", along, const(wide))
+        place = row * _ROW_WORDS + ((unit & (_UNITS - 1)) ^ (row & (_UNITS - 1))) * _UNIT_WORDS
+        if self.operand.turned:
+            return place
+        return place + k.op("udiv", unit, const(_UNITS)) * (self.part.inner * _ROW_WORDS)
+
+    def store(self, at: Ref, held: list[Ref]) -> None:
+        """Stores a unit."""
+        self.k.store(self.local, at, held[0], align=UNIT_BYTES)
+
+    def begin(self, step: Ref, own: Ref) -> Ref:
+        """The word where a warpgroup's part begins, `own` elements along the operand's own axis."""
+        return self.k.convert(step * self.part.step_length + (own * _ROW_WORDS + self.part.start), U32)
+
+
+class BoxStage(WarpgroupStage):
+    """An operand that one work-item has copied in boxes. The matrix of a group is described in 32 words of `maps`, from
+    `slot` on."""
+
+    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, maps: Ref, slot: Ref) -> None:
+        super().__init__(body, operand, local, part)
+        self._maps, self._slot = maps, slot
+        self._first = slot
+        self.box_rows = part.length if operand.turned else part.inner
+        self.boxes = 1 if operand.turned else part.length // BOX_COLUMNS
+
+    def describe(self, first: Ref, size: Ref, inner: Ref, where: Mapping[int, Ref]) -> None:
+        """Describes the matrix, `size` along the operand's own axis and `inner` along the other one, for a part that
+        begins at `first`. One work-item comes here."""
+        k, body, operand, access = self.k, self.body, self.operand, self.operand.access
+        self._first = first
+        across = operand.axis if operand.turned else operand.inner
+        offset = body.offset(access, where)
+        k.describe_matrix(
+            self._maps,
+            self._slot,
+            body.params[access.name],
+            body.const(0) if offset is None else offset * _UNIT_WORDS,
+            columns=inner if operand.turned else size,
+            rows=size if operand.turned else inner,
+            row_words=body.params[access.stride_name(across)] * _UNIT_WORDS,
+            box_rows=self.box_rows,
+        )
+
+    def copy_boxes(self, begin: Ref, buffer: Ref, barrier: tuple[Ref, Ref]) -> None:
+        """Begins to copy the step that begins at `begin` along the inner axis. One work-item comes here."""
+        for number in range(self.boxes):
+            own = self._first + number * BOX_COLUMNS if number else self._first
+            column, row = (begin, own) if self.operand.turned else (own, begin)
+            at = buffer + (self.part.start + number * self.box_rows * _ROW_WORDS)
+            memory = (self.local, at), (self._maps, self._slot)
+            self.k.copy_box(*memory, column=column, row=row, rows=self.box_rows, barrier=barrier)
+
+
+class WarpgroupFragments:
+    """What a work-item has of the tile: the sums of the product of its warpgroup."""
+
+    pending = 1
+
+    def __init__(self, body: Body, tile: WarpgroupTile, left: WarpgroupStage, right: WarpgroupStage, item: Ref) -> None:
+        k = body.k
+        self._k, self._tile, self._left, self._right, self._item = k, tile, left, right, item
+        group = k.op("udiv", item, body.const(WARPGROUP))
+        self._down = k.let(k.op("udiv", group, body.const(tile.warps[1])), "down")
+        self._across = k.let(k.op("urem", group, body.const(tile.warps[1])), "across")
+        self._sums = k.array(F32, tile.width // 2, space="private", hint="sums")
+        with k.for_(0, tile.width // 2, hint="i", unroll=tile.width // 2) as i:
+            k.store(self._sums, i, 0.0)
+
+    def multiply(self, step: Ref) -> None:
+        """Begins the products of a step, given by where it is in local memory."""
+        tile = self._tile
+        left = self._left.begin(step, self._down * ROWS)
+        right = self._right.begin(step, self._across * tile.width)
+        self._k.warpgroup_multiply(
+            self._sums,
+            tile.dtype,
+            tile.width,
+            self._left.local,
+            (left, self._left.lies),
+            (right, self._right.lies),
+            tile.inner // INNER,
+        )
+
+    def store_band(self, band: int, local: Ref) -> None:
+        """Stores the sums in local memory, which nothing else needs any more."""
+        assert band == 0
+        k, tile = self._k, self._tile
+        warp, group, thread = (self._item >> 5) & 3, (self._item >> 2) & 7, self._item & 3
+        row = self._down * ROWS + warp * 16 + group
+        at = k.let(row * tile.row_length + self._across * tile.width + thread * 2, "sums_at")
+        with k.for_(0, tile.width // 8, dtype=self._item.type, hint="fragment", unroll=tile.width // 8) as fragment:
+            for lower in range(2):
+                pair = [k.load(self._sums, fragment * 4 + (2 * lower + step)) for step in range(2)]
+                place = at + lower * 8 * tile.row_length + fragment * 8
+                k.store(local, place, k.bitcast(k.op("vector", *pair), U32), align=8)

@@ -1,0 +1,129 @@
+## Copies and products that go on while the work-items do, by PTX. Lines behind //@ are for compute capability 9.0a: the
+## compiler passes them on as comments, which a stage of its own opens (ocl_runtime.codegen.opened).
+##
+<%def name="copy_async(t)">\
+/* 16 bytes on their way to local memory; zeros where not inside. */
+static inline void copy_async(__local void *to, __global const void *from, const bool inside)
+{
+    const uint bytes = inside ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"((uint)(size_t)to), "l"(from), "r"(bytes) : "memory");
+}
+</%def>
+##
+<%def name="commit_copies(t)">\
+static inline void commit_copies(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+</%def>
+##
+<%def name="await_copies(t)">\
+/* Waits for own copies but for the last ${t.pending} batches, and shows them to the units that multiply. */
+static inline void await_copies_${t.pending}(void)
+{
+    asm volatile("cp.async.wait_group ${t.pending};" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+</%def>
+##
+<%def name="await_products(t)">\
+static inline void await_products_${t.pending}(void)
+{
+    asm volatile("//@wgmma.wait_group.sync.aligned ${t.pending};" ::: "memory");
+}
+</%def>
+##
+<%def name="matrix_at(t)">\
+/* Where a matrix in local memory begins, how far its blocks are apart, and that its rows of 128 bytes are swizzled. */
+static inline ulong matrix_at(__local const uint *words, const uint block)
+{
+    const uint address = (uint)(size_t)words;
+    return (address & 0x3ffff) >> 4 | (ulong)(block >> 4) << 16 | (ulong)(1024 >> 4) << 32 | (ulong)1 << 62;
+}
+
+</%def>
+##
+<%def name="warpgroup_multiply(t)">\
+/* Adds a 64 x 16 matrix times a 16 x ${t.columns} one to the sums that 128 work-items hold. */
+static inline void ${t.name}(float *sums, const ulong left, const ulong right)
+{
+    asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 1, 1; "
+                 "wgmma.mma_async.sync.aligned.m64n${t.columns}k16.f32.${t.dtype}.${t.dtype} "
+                 "{${", ".join(f"%{i}" for i in range(t.count))}}, "
+                 "%${t.count}, %${t.count + 1}, p, 1, 1, ${int(not t.left_turned)}, ${int(not t.right_turned)}; }"
+                 : ${",\n                   ".join(", ".join(f'"+f"(sums[{i}])' for i in range(first, first + 8)) for first in range(0, t.count, 8))}
+                 : "l"(left), "l"(right)
+                 : "memory");
+}
+</%def>
+##
+<%def name="begin_products(t)">\
+static inline void begin_products(void)
+{
+    asm volatile("//@wgmma.fence.sync.aligned;" ::: "memory");
+}
+</%def>
+##
+<%def name="end_products(t)">\
+static inline void end_products(void)
+{
+    asm volatile("//@wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+</%def>
+##
+<%def name="describe_matrix(t)">\
+/* A tensor map: a matrix of 16-bit elements, copied in boxes of 64 columns whose units of 16 bytes are swizzled. */
+static inline void describe_matrix(__global uint *map, __global const void *source, const uint columns,
+                                   const uint rows, const uint row_words, const uint box_rows)
+{
+    const ulong address = (ulong)source;
+    for (uint word = 0; word < 32; ++word) {
+        map[word] = 0;
+    }
+    map[0] = (uint)address;
+    map[1] = (uint)(address >> 32);
+    map[2] = 1 << 4 | 10 << 7 | 3 << 13 | 2 << 17; /* two axes, bfloat16, swizzled in 128 bytes, promoted in L2 */
+    map[3] = row_words / 4;                        /* units of 16 bytes from row to row */
+    map[8] = columns - 1;
+    map[9] = rows - 1;
+    map[13] = 63u << 24;
+    map[14] = box_rows - 1;
+    map[16] = 128 * box_rows;
+    map[18] = 0x400;
+    asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(map) : "memory");
+}
+</%def>
+##
+<%def name="init_boxes(t)">\
+static inline void init_boxes(__local ulong *barriers, const uint count, const uint boxes)
+{
+    for (uint number = 0; number < count; ++number) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"((uint)(size_t)(barriers + number)), "r"(boxes) : "memory");
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+</%def>
+##
+<%def name="copy_box(t)">\
+static inline void copy_box(__local void *to, __global const uint *map, const uint column, const uint row,
+                            const uint bytes, __local ulong *barrier)
+{
+    const uint counted = (uint)(size_t)barrier;
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(counted), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 :: "r"((uint)(size_t)to), "l"(map), "r"(column), "r"(row), "r"(counted) : "memory");
+}
+</%def>
+##
+<%def name="await_boxes(t)">\
+static inline void await_boxes(__local const ulong *barrier, const uint parity)
+{
+    uint there = 0;
+    while (!there) {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(there) : "r"((uint)(size_t)barrier), "r"(parity) : "memory");
+    }
+}
+</%def>
