@@ -43,21 +43,23 @@ class Choices:
     def asked(self, algorithm: str, problem: object) -> None:
         """Nobody listens; `collect` does."""
 
-    def used(self, algorithm: str, problem: str, kernel: Kernel) -> None:
-        """A plan launches this kernel because of a record."""
+    def used(self, algorithm: str, problem: str, kernels: Sequence[Kernel]) -> None:
+        """A plan launches these because of a record."""
         record = self._read().get(algorithm, {}).get(problem)
         if record is not None:
             with self._lock:
                 self.used_records += 1
                 if len(self._kernels) >= _MOST_KERNELS:
                     self._kernels.clear()
-                self._kernels[id(kernel)] = kernel, record  # which keeps its id from being given again
+                for kernel in kernels:
+                    self._kernels[id(kernel)] = kernel, record  # which keeps its id from being given again
 
     def failed(self, kernels: Sequence[Kernel], error: Exception) -> bool:
         """Some of these could not be built or launched: forgets the records that they are launched for, and says
         whether there were any."""
         with self._lock:
-            gone = [self._kernels.pop(id(kernel))[1] for kernel in kernels if id(kernel) in self._kernels]
+            blamed = [self._kernels.pop(id(kernel))[1] for kernel in kernels if id(kernel) in self._kernels]
+            gone = list(dict.fromkeys(blamed))
             if not gone:
                 return False
             for record in gone:

@@ -38,7 +38,7 @@ class Collector:
             product = plain(problem)
             self.products.setdefault(Problem.of(product), product)
 
-    def used(self, algorithm: str, problem: str, kernel: Kernel) -> None:
+    def used(self, algorithm: str, problem: str, kernels: Sequence[Kernel]) -> None:
         """Never, since there are no records."""
 
     def failed(self, kernels: Sequence[Kernel], error: Exception) -> bool:

@@ -91,8 +91,6 @@ static inline void describe_matrix(__global uint *map, __global const void *sour
     map[14] = box_rows - 1;
     map[16] = 128 * box_rows;
     map[18] = 0x400;
-    asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
-    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(map) : "memory");
 }
 </%def>
 ##

@@ -53,16 +53,6 @@ class Machine(NamedTuple):
     fail: Callable[[type[Error], str, Stmt, str], NoReturn]
 
 
-class _Matrix(NamedTuple):
-    """What boxes are copied of; the index is of the first word."""
-
-    source: Value
-    index: int
-    columns: int
-    rows: int
-    row_words: int
-
-
 @dataclass
 class _BoxBarrier:
     """The boxes of a barrier's turn, and its parity."""
@@ -80,7 +70,6 @@ class Pending:
         self._batch: list[Callable[[], None]] = []
         self._batches: list[list[Callable[[], None]]] = []
         self._products: list[Callable[[], None]] = []
-        self._matrices: dict[tuple[int, int], _Matrix] = {}
         self._barriers: dict[tuple[int, int], _BoxBarrier] = {}
 
     def copy(self, stmt: CopyAsync, items: Data) -> None:
@@ -129,10 +118,15 @@ class Pending:
     # ------------------------------------------------------------------ boxes
 
     def describe(self, stmt: DescribeMatrix, items: Data) -> None:
-        """Notes what boxes are copied of."""
-        numbers = (stmt.slot, stmt.source_index, stmt.columns, stmt.rows, stmt.row_words)
-        slot, *described = (int(self._machine.at(number, items[:1])[0]) for number in numbers)
-        self._matrices[stmt.table.id, slot] = _Matrix(stmt.source, *described)
+        """Writes the numbers of a description; the form is the interpreter's own."""
+        table = self._machine.memory(stmt.table)
+        numbers = (stmt.source_index, stmt.columns, stmt.rows, stmt.row_words)
+        described = np.stack([self._machine.at(number, items).astype("u8") for number in numbers], axis=1)
+        words = described.view("u4")
+        first = table.origin + self._machine.at(stmt.slot, items).astype("i8")
+        places = first[:, None] + np.arange(words.shape[1])
+        self._machine.write(table, places.ravel(), np.repeat(items, words.shape[1]), stmt)
+        table.write(places, words)
 
     def init_boxes(self, stmt: InitBoxes) -> None:
         """Makes barriers ready."""
@@ -143,18 +137,22 @@ class Pending:
         """Begins to copy a box, for the only work-item that asks."""
         numbers = (stmt.index, stmt.slot, stmt.column, stmt.row, stmt.number)
         index, slot, column, row, number = (int(self._machine.at(value, items[:1])[0]) for value in numbers)
-        barrier, matrix = self._barriers.get((stmt.barriers.id, number)), self._matrices.get((stmt.table.id, slot))
-        if barrier is None or matrix is None or items.size != 1:
-            remedy = "describe the matrix, init the barriers, and let one work-item copy"
-            self._machine.fail(IRError, f"a box of slot {slot} for barrier {number} by {items.size}", stmt, remedy)
-        barrier.waiting.append(lambda: self._copy_box(stmt, items, matrix, index, (row, column)))
+        barrier = self._barriers.get((stmt.barriers.id, number))
+        if barrier is None or items.size != 1:
+            remedy = "init the barriers, and let one work-item copy"
+            self._machine.fail(IRError, f"a box for barrier {number} by {items.size} work-items", stmt, remedy)
+        barrier.waiting.append(lambda: self._copy_box(stmt, items, slot, index, (row, column)))
 
-    def _copy_box(self, stmt: CopyBox, items: Data, matrix: _Matrix, index: int, first: tuple[int, int]) -> None:
-        machine, local, source = self._machine, self._machine.memory(stmt.pointer), self._machine.memory(matrix.source)
+    def _copy_box(self, stmt: CopyBox, items: Data, slot: int, index: int, first: tuple[int, int]) -> None:
+        machine, local, source = self._machine, self._machine.memory(stmt.pointer), self._machine.memory(stmt.source)
+        table = machine.memory(stmt.table)
+        at = table.origin + slot + np.arange(8)
+        machine.read(table, at, np.repeat(items, at.size), stmt)
+        begin, columns, matrix_rows, row_words = map(int, np.ascontiguousarray(table.data[at]).view("u8"))
         rows, words = np.indices((stmt.rows, BOX_COLUMNS // 2))
         row, column = first[0] + rows, first[1] // 2 + words
-        inside = (row < matrix.rows) & (2 * column < matrix.columns)
-        at = (matrix.index + row * matrix.row_words + column)[inside]
+        inside = (row < matrix_rows) & (2 * column < columns)
+        at = (begin + row * row_words + column)[inside]
         values = np.zeros(rows.shape, "u4")
         if at.size:
             machine.read(source, source.origin + at, np.repeat(items, at.size), stmt)

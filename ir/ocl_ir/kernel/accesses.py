@@ -34,8 +34,9 @@ def _modes(kernel: Kernel) -> tuple[int, ...]:
         if isinstance(stmt, Load | Store | Atomic):
             mode = READ if isinstance(stmt, Load) else WRITE if isinstance(stmt, Store) else READ | WRITE
             by_pointer[stmt.pointer.id] = by_pointer.get(stmt.pointer.id, 0) | mode
-        elif isinstance(stmt, CopyAsync | DescribeMatrix):
+        elif isinstance(stmt, CopyAsync | DescribeMatrix | CopyBox):
             by_pointer[stmt.source.id] = by_pointer.get(stmt.source.id, 0) | READ
         if isinstance(stmt, CopyBox | DescribeMatrix):
-            by_pointer[stmt.table.id] = by_pointer.get(stmt.table.id, 0) | READ | WRITE
+            mode = READ if isinstance(stmt, CopyBox) else WRITE
+            by_pointer[stmt.table.id] = by_pointer.get(stmt.table.id, 0) | mode
     return tuple(by_pointer.get(param.value.id, 0) for param in kernel.params)

@@ -67,7 +67,7 @@ class Await(Statement):
 class DescribeMatrix(Statement):
     """Describes a matrix of 16-bit elements, from word `source[source_index]` on: `rows` of `columns` elements, whose
     beginnings are `row_words` words apart. Boxes of it have `box_rows` rows. The description takes 32 words from
-    `table[slot]` on, in global memory; whoever copies boxes comes to a barrier behind it."""
+    `table[slot]` on, in global memory; another kernel copies boxes by it."""
 
     table: Value
     slot: Operand
@@ -90,12 +90,13 @@ class InitBoxes(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CopyBox(Statement):
-    """Begins to copy 64 columns and `rows` rows of a described matrix to words of local memory from `pointer[index]`
-    on, as `Swizzled` says of a turned operand: zeros where the matrix has no elements. It counts for
-    `barriers[number]`."""
+    """Begins to copy 64 columns and `rows` rows of a matrix, which `table[slot]` describes and which lies in `source`,
+    to words of local memory from `pointer[index]` on, as `Swizzled` says of a turned operand: zeros where the matrix
+    has no elements. It counts for `barriers[number]`."""
 
     pointer: Value
     index: Operand
+    source: Value
     table: Value
     slot: Operand
     column: Operand

@@ -301,6 +301,7 @@ class KernelBuilder(Blocks):
     def copy_box(
         self,
         local: tuple[Ref, Like],
+        source: Ref,
         table: tuple[Ref, Like],
         *,
         column: Like,
@@ -308,12 +309,12 @@ class KernelBuilder(Blocks):
         rows: int,
         barrier: tuple[Ref, Like],
     ) -> None:
-        """Begins to copy a box of a described matrix; memory is given by pointer and index."""
+        """Begins to copy a box of a described matrix in a source; memory is given by pointer and index."""
         (to, at), (of, slot), (barriers, number) = local, table, barrier
-        pointers = [cast("Value", pointer.operand) for pointer in (to, of, barriers)]
-        places = [self._operand(place, U32) for place in (at, slot, column, row, number)]
+        pointers = [cast("Value", pointer.operand) for pointer in (to, source, of, barriers)]
+        index, *places = (self._operand(place, U32) for place in (at, slot, column, row, number))
         stmt = CopyBox(
-            pointers[0], places[0], pointers[1], *places[1:4], rows, pointers[2], places[4], where=calling_line()
+            pointers[0], index, *pointers[1:3], *places[:3], rows, pointers[3], places[3], where=calling_line()
         )
         self.emit(stmt)
 

@@ -327,7 +327,7 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
     DescribeMatrix: attrgetter("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
     InitBoxes: lambda stmt: (stmt.barriers,),
-    CopyBox: attrgetter("pointer", "index", "table", "slot", "column", "row", "barriers", "number"),
+    CopyBox: attrgetter("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
     AwaitBoxes: attrgetter("barriers", "number", "parity"),
     WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right_index"),
     If: lambda stmt: (stmt.condition,),
@@ -339,7 +339,7 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
 _NAMES: Mapping[type, tuple[str, ...]] = {
     DescribeMatrix: ("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
     InitBoxes: ("barriers",),
-    CopyBox: ("pointer", "index", "table", "slot", "column", "row", "barriers", "number"),
+    CopyBox: ("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
     AwaitBoxes: ("barriers", "number", "parity"),
 }
 """The fields of statements with many operands."""

@@ -191,7 +191,7 @@ class _Printer:
                 local, table = f"{self._of(stmt.pointer)}[{self._of(stmt.index)}]", self._of(stmt.table)
                 place = f"row {self._of(stmt.row)}, column {self._of(stmt.column)}"
                 barrier = f"{self._of(stmt.barriers)}[{self._of(stmt.number)}]"
-                return f"copy box {local} = {table}[{self._of(stmt.slot)}] at {place} for {barrier}"
+                return f"copy box {local} = {self._of(stmt.source)} by {table}[{self._of(stmt.slot)}] at {place} for {barrier}"
             case AwaitBoxes():
                 return f"await {self._of(stmt.barriers)}[{self._of(stmt.number)}], parity {self._of(stmt.parity)}"
             case Commit():

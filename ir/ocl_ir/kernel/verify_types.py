@@ -113,7 +113,7 @@ def _pointers(stmt: Stmt) -> tuple[Operand, ...]:
         case InitBoxes() | AwaitBoxes():
             return (stmt.barriers,)
         case CopyBox():
-            return stmt.pointer, stmt.table, stmt.barriers
+            return stmt.pointer, stmt.source, stmt.table, stmt.barriers
     return ()
 
 

@@ -27,8 +27,8 @@ class Choices(Protocol):
     def asked(self, algorithm: str, problem: object) -> None:
         """A plan needs this of an algorithm."""
 
-    def used(self, algorithm: str, problem: str, kernel: Kernel) -> None:
-        """A plan launches this kernel because of a record."""
+    def used(self, algorithm: str, problem: str, kernels: Sequence[Kernel]) -> None:
+        """A plan launches these because of a record."""
 
     def failed(self, kernels: Sequence[Kernel], error: Exception) -> bool:
         """Some of these could not be built or launched. Whether a record was to blame, which is forgotten then: who

@@ -259,7 +259,7 @@ def test_a_variant_that_is_wrong_or_fails_never_wins(
             return launches
 
         monkeypatch.setattr(trial, "variant_launches", spoilt)
-        (tuned,) = ocl.tune(product, seconds=0.5, progress=False)
+        (tuned,) = ocl.tune(product, seconds=6, progress=False)
     verdicts = {outcome.name: outcome for outcome in tuned.outcomes}
     assert verdicts[str(second)].verdict == "failed: BuildError: the compiler has a bad day"
     assert verdicts[str(third)].verdict.startswith("wrong: ")

@@ -160,7 +160,7 @@ def test_generations_tell_that_something_changed(tmp_path: Path) -> None:
 def test_a_winner_that_fails_is_forgotten_once_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     known, of_record, other = choices(tmp_path), kernel("tuned"), kernel("other")
     known.keep([record("p", "v"), record("q", "w")])
-    known.used("products", "p", of_record)
+    known.used("products", "p", [of_record, kernel("join")])
     assert not known.failed([other], RuntimeError("no"))
     with caplog.at_level(logging.WARNING, "ocl_runtime"):
         assert known.failed([other, of_record], RuntimeError("no registers\nmore"))

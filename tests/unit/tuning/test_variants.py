@@ -139,8 +139,8 @@ class Known:
     def asked(self, algorithm: str, problem: object) -> None:
         self.asked_for.append(problem)
 
-    def used(self, algorithm: str, problem: str, kernel: Kernel) -> None:
-        self.taken.append((problem, kernel.name))
+    def used(self, algorithm: str, problem: str, kernels: Sequence[Kernel]) -> None:
+        self.taken.append((problem, kernels[0].name))
 
     def failed(self, kernels: Sequence[Kernel], error: Exception) -> bool:
         return False

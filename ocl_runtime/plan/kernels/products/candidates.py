@@ -27,6 +27,10 @@ _FIXED = 4000
 """Clocks for a group to begin and end."""
 _STORED = 16
 """Results that a unit stores in a clock."""
+_DESCRIBED = 4500
+"""Clocks for the launch that describes matrices."""
+_COPIED = 0.82
+"""How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
 _REDUCTION = 7000
 """Clocks for the launch that joins parts."""
 _TRAFFIC = 2000
@@ -63,16 +67,11 @@ HALVES = (
     Candidate((2, 1), (2, 4), 64, 400),
 )
 DOUBLES = (
-    Candidate((2, 4), (4, 4), 16, 100),
-    Candidate((2, 4), (2, 4), 16, 93),
-    Candidate((2, 2), (2, 4), 16, 88),
-    Candidate((2, 1), (2, 4), 16, 75),
-)
-DOUBLES_COPIED = (
-    Candidate((2, 4), (4, 4), 16, 110, 3),
-    Candidate((2, 4), (2, 4), 16, 105, 3),
-    Candidate((2, 2), (2, 4), 16, 95, 4),
-    Candidate((2, 1), (2, 4), 16, 80, 4),
+    Candidate((4, 2), (2, 8), 16, 114),
+    Candidate((2, 4), (4, 4), 16, 111),
+    Candidate((2, 4), (2, 4), 16, 105),
+    Candidate((2, 2), (2, 4), 16, 98),
+    Candidate((2, 1), (2, 4), 16, 80),
 )
 WARPGROUPS = (
     Candidate((2, 2), (1, 16), 64, 1650, 4),
@@ -91,11 +90,12 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
         left, right = (is_turned(leaf.layout, side) for side, leaf in enumerate(contraction.leaves))
         halves = dtype in {F16, BF16}
         of_warpgroups = halves and wide and target.warpgroups
-        for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES_COPIED if wide else DOUBLES:
+        for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES:
             fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
-            matrices = WarpgroupTile(*fields, boxes=True) if of_warpgroups else MatrixTile(*fields)
-            if matrices.local_bytes <= target.tile_bytes:
-                yield matrices, each.rate
+            for boxes in (True, False) if of_warpgroups else (False,):
+                matrices = WarpgroupTile(*fields, boxes) if of_warpgroups else MatrixTile(*fields)
+                if matrices.local_bytes <= target.tile_bytes:
+                    yield matrices, each.rate * (1 if boxes or not of_warpgroups else _COPIED)
         return
     pad = max(1, UNIT_BYTES // min(dtype.size, accumulator.size))
     for each in FMA:
@@ -126,6 +126,8 @@ def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:
             whole_turns = -(-groups * parts // target.compute_units) if turns < 4 else turns + 0.5
             fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
             time = whole_turns * (results * -(-k // parts) / fast + _FIXED + results / _STORED)
+            if isinstance(tile, WarpgroupTile) and tile.boxes:
+                time += _DESCRIBED
             if parts > 1:
                 time += _REDUCTION + 2 * parts * batch * m * n * contraction.accumulator.size / _TRAFFIC
             if best is None or time < best[0]:

@@ -14,7 +14,7 @@ from ocl_runtime.plan.kernels.form import Output
 from ocl_runtime.plan.kernels.reduce import Reduction, row_layout
 from ocl_runtime.plan.target import Target
 
-_SEQUENTIAL = 4096
+_SEQUENTIAL = 16384
 """Products that are added to one number one after the other, for accuracy."""
 _MOST_PARTS = 256
 

@@ -21,7 +21,7 @@ from ocl_runtime.plan.target import Target
 def contract_launches(
     contraction: Contraction, storage: Storage, allocate: Callable[[int], Storage], lowering: Lowering
 ) -> list[Launch]:
-    """One to three launches that multiply into a dense storage; `allocate` gives memory for what lies between."""
+    """One to four launches that multiply into a dense storage; `allocate` gives memory for what lies between."""
     choices = lowering.choices
     if choices is not None:
         choices.asked(PRODUCTS, contraction)
@@ -30,7 +30,7 @@ def contract_launches(
             variant = _possible(text, contraction, lowering.target) if known and known.holds(contraction) else None
             if variant is not None:
                 launches = variant_launches(variant, contraction, storage, allocate, lowering)
-                choices.used(PRODUCTS, problem, launches[0].kernel)
+                choices.used(PRODUCTS, problem, [launch.kernel for launch in launches])
                 return launches
     launches_of = tile_launches if uses_tiles(contraction, lowering.target) else block_launches
     return launches_of(contraction, storage, allocate, lowering)

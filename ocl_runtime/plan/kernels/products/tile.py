@@ -240,6 +240,11 @@ class WarpgroupTile(AnyTile):
         return U32
 
     @property
+    def words(self) -> int:
+        """Words of one access to memory."""
+        return UNIT_BYTES // U32.size
+
+    @property
     def accumulator(self) -> DType:
         return F32
 

@@ -72,13 +72,14 @@ class _Builder:
         lengths = {axis: sizes[f"n{axis}"] for axis in range(form.batch)}
         where = body.coordinates(group, axes, lengths)
         part = where.pop(form.batch)
+        matrix = k.op("urem", group, sizes["matrices"])
         row, column = k.let(down * tile.rows, "row"), k.let(across * tile.columns, "column")
 
         local = k.array(tile.word, tile.local_length, align=self._alignment, hint="stage")
         begin = k.let(part * sizes["per"], "begin")
         count = k.op("minimum", sizes["k"] - begin, sizes["per"], hint="count")
         if isinstance(tile, WarpgroupTile) and tile.boxes:
-            boxes, sums = self._boxes(local, item, row, column, where)
+            boxes, sums = self._boxes(local, item, row, column, matrix)
             by_boxes(body, tile.inner, tile.room, boxes, sums, item, begin, count)
             fragments: Fragments = sums
         else:
@@ -141,18 +142,15 @@ class _Builder:
         raise AssertionError(tile)
 
     def _boxes(
-        self, local: Ref, item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]
+        self, local: Ref, item: Ref, row: Ref, column: Ref, matrix: Ref
     ) -> tuple[tuple[BoxStage, BoxStage], WarpgroupFragments]:
-        """The same, where operands are copied in boxes."""
+        """The same, where operands are copied in boxes, by the descriptions of a matrix."""
         k, form, body, tile, sizes = self._k, self._form, self._body, self._form.tile, self._sizes
         assert isinstance(tile, WarpgroupTile)
-        slot = k.let(k.item("group_id", 0, "", form.index) * (2 * MAP_WORDS), "maps_at")
+        slot = k.let(matrix * (2 * MAP_WORDS), "maps_at")
         left_part, right_part = self._parts
-        left = BoxStage(body, form.left, local, left_part, sizes["maps"], slot)
-        right = BoxStage(body, form.right, local, right_part, sizes["maps"], slot + MAP_WORDS)
-        with k.if_(k.op("eq", item, 0)):
-            left.describe(row, sizes["m"], sizes["k"], where)
-            right.describe(column, sizes["n"], sizes["k"], where)
+        left = BoxStage(body, form.left, local, left_part, sizes["maps"], slot, row)
+        right = BoxStage(body, form.right, local, right_part, sizes["maps"], slot + MAP_WORDS, column)
         return (left, right), WarpgroupFragments(body, tile, left, right, item)
 
     def _locate(self, stages: tuple[Stage, Stage], item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]) -> None:

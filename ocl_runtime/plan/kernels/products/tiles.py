@@ -14,11 +14,13 @@ from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.layout import Layout
 from ocl_ir.types import U32, Pointer
 from ocl_runtime.plan.fusion.values import Leaf, Product
-from ocl_runtime.plan.kernels.form import Parameters, aligned, index_dtype
+from ocl_runtime.plan.kernels.form import Parameters, aligned, index_dtype, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.candidates import chosen, is_turned, tile_parts, tiles, width
 from ocl_runtime.plan.kernels.products.contraction import Contraction, collapsed, sum_of_parts
+from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
+from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
 from ocl_runtime.plan.kernels.products.matrix import element_dtype
 from ocl_runtime.plan.kernels.products.stage import Operand
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, Tile, WarpgroupTile
@@ -29,6 +31,8 @@ from ocl_runtime.plan.target import Target
 
 _LEAST_SIDE = 16
 """Rows and columns below which most of any tile would lie outside."""
+_MAP_BYTES = 2 * MAP_WORDS * U32.size
+"""Of the descriptions of both matrices of a product."""
 _RASTER = 16
 """Rows of tiles that groups go down before they go across: what they share of both operands stays in the cache."""
 
@@ -46,7 +50,7 @@ def tile_launches(
     lowering: Lowering,
     tile_and_parts: tuple[AnyTile, int] | None = None,
 ) -> list[Launch]:
-    """One to three launches that multiply into a dense storage, by a tile and a number of parts, or those `chosen`."""
+    """One to four launches that multiply into a dense storage, by a tile and a number of parts, or those `chosen`."""
     target = lowering.target
     batch, (m, n, k) = contraction.batch, contraction.sizes
     tile, wanted = tile_and_parts or chosen(contraction, target)
@@ -55,36 +59,46 @@ def tile_launches(
     dtype = contraction.dtype if parts == 1 else contraction.accumulator
     to = storage if parts == 1 else allocate(parts * math.prod(whole) * dtype.size)
     shape, (left, right, result) = collapsed(contraction.left.layout, contraction.right.layout, whole, parts)
-    down, across = -(-m // tile.rows), -(-n // tile.columns)
-    groups = math.prod(batch) * parts * down * across
-    counts = (groups * tile.items, k + per, n + tile.columns, m + tile.rows)
-    parameters = Parameters(index_dtype((left, right, result), *counts), groups * tile.items)
-    sizes = {
-        "m": m,
-        "n": n,
-        "k": k,
-        "per": per,
-        "tiles_down": down,
-        "tiles_across": across,
-        "raster": min(_RASTER, down),
-    }
-    for name, size in sizes.items():
+    down, across, matrices = -(-m // tile.rows), -(-n // tile.columns), math.prod(batch)
+    groups = matrices * parts * down * across
+    counts = (groups * max(tile.items, 2 * MAP_WORDS), k + per, n + tile.columns, m + tile.rows)
+    index = index_dtype((left, right, result), *counts)
+    made: list[Launch] = []
+    boxes = isinstance(tile, WarpgroupTile) and tile.boxes
+    maps = (
+        Address(allocate(matrices * _MAP_BYTES), Layout.contiguous((matrices * _MAP_BYTES // U32.size,)))
+        if boxes
+        else None
+    )
+
+    def common(parameters: Parameters) -> tuple[Operand, Operand]:
+        """What both kernels take: sizes and operands."""
+        for name, size in (("m", m), ("n", n), ("k", k), ("matrices", matrices)):
+            parameters.size(name, size)
+        for axis, length in enumerate(shape):
+            parameters.size(f"n{axis}", length)
+        names = leaf_names(contraction.leaves, lowering.names)
+        sides = zip(names, contraction.leaves, (left, right), (0, 1), strict=True)
+        first, second = (_operand(parameters, name, leaf, layout, side, tile) for name, leaf, layout, side in sides)
+        if maps is not None:
+            parameters.pointer("maps", Pointer(U32, align=MAP_WORDS * U32.size), maps)
+        return first, second
+
+    if isinstance(tile, WarpgroupTile) and tile.boxes:
+        parameters = Parameters(index, matrices)
+        operands = common(parameters)
+        maps_form = MapsForm(*operands, tuple(parameters.specs), len(shape), tile, index, target.fp16)
+        kernel = lowering.kernels.get(maps_form, build_maps)
+        items = rounded_up(matrices, GROUP)
+        made.append(Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where))
+
+    parameters = Parameters(index, groups * tile.items)
+    operands = common(parameters)
+    for name, size in (("per", per), ("tiles_down", down), ("tiles_across", across), ("raster", min(_RASTER, down))):
         parameters.size(name, size)
-    for axis, length in enumerate(shape):
-        parameters.size(f"n{axis}", length)
-    rank = len(shape)
-    names = leaf_names(contraction.leaves, lowering.names)
-    operands = [
-        _operand(parameters, name, leaf, layout, side, tile)
-        for name, leaf, layout, side in zip(names, contraction.leaves, (left, right), (0, 1), strict=True)
-    ]
     lanes = max(1, UNIT_BYTES // dtype.size)
     if n % lanes or not aligned(result, result.ndim - 1, lanes):
         lanes = 1
-    if isinstance(tile, WarpgroupTile) and tile.boxes:
-        maps = allocate(groups * 2 * MAP_WORDS * U32.size)
-        address = Address(maps, Layout.contiguous((groups * 2 * MAP_WORDS,)))
-        parameters.pointer("maps", Pointer(U32, align=MAP_WORDS * U32.size), address)
     output = parameters.memory("y", dtype, to, result, result.ndim - 1, lanes, general=True)
     form = TileForm(
         left=operands[0],
@@ -92,19 +106,19 @@ def tile_launches(
         values=(Product(dtype),),
         outputs=((0, output),),
         specs=tuple(parameters.specs),
-        batch=rank,
+        batch=len(shape),
         tile=tile,
         lanes=lanes,
-        index=parameters.index,
+        index=index,
         fp16=target.fp16,
     )
     kernel = lowering.kernels.get(form, build)
-    sizes_of_launch = (groups * tile.items, 1, 1), (tile.items, 1, 1)
-    launch = Launch(kernel, tuple(parameters.args), *sizes_of_launch, lowering.where)
-    if parts == 1:
-        return [launch]
-    joined = sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
-    return [launch, *reduce_launches(joined, allocate, lowering)]
+    sizes = (groups * tile.items, 1, 1), (tile.items, 1, 1)
+    made.append(Launch(kernel, tuple(parameters.args), *sizes, lowering.where))
+    if parts > 1:
+        joined = sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
+        made += reduce_launches(joined, allocate, lowering)
+    return made
 
 
 def _operand(parameters: Parameters, name: str, leaf: Leaf, layout: Layout, side: int, tile: AnyTile) -> Operand:

@@ -8,8 +8,6 @@ later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, ROW_BYTES, ROWS, WARPGROUP, Swizzled
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32, U32
@@ -54,42 +52,29 @@ class WarpgroupStage(Stage):
 
 
 class BoxStage(WarpgroupStage):
-    """An operand that one work-item has copied in boxes. The matrix of a group is described in 32 words of `maps`, from
-    `slot` on."""
+    """An operand that one work-item has copied in boxes, by a description in words of `maps` from `slot` on; its part
+    begins at `first` along the operand's own axis."""
 
-    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, maps: Ref, slot: Ref) -> None:
+    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, maps: Ref, slot: Ref, first: Ref) -> None:
         super().__init__(body, operand, local, part)
-        self._maps, self._slot = maps, slot
-        self._first = slot
-        self.box_rows = part.length if operand.turned else part.inner
+        self._maps, self._slot, self._first = maps, slot, first
+        self._box_rows = box_rows(operand, part.length, part.inner)
         self.boxes = 1 if operand.turned else part.length // BOX_COLUMNS
-
-    def describe(self, first: Ref, size: Ref, inner: Ref, where: Mapping[int, Ref]) -> None:
-        """Describes the matrix, `size` along the operand's own axis and `inner` along the other one, for a part that
-        begins at `first`. One work-item comes here."""
-        k, body, operand, access = self.k, self.body, self.operand, self.operand.access
-        self._first = first
-        across = operand.axis if operand.turned else operand.inner
-        offset = body.offset(access, where)
-        k.describe_matrix(
-            self._maps,
-            self._slot,
-            body.params[access.name],
-            body.const(0) if offset is None else offset * _UNIT_WORDS,
-            columns=inner if operand.turned else size,
-            rows=size if operand.turned else inner,
-            row_words=body.params[access.stride_name(across)] * _UNIT_WORDS,
-            box_rows=self.box_rows,
-        )
 
     def copy_boxes(self, begin: Ref, buffer: Ref, barrier: tuple[Ref, Ref]) -> None:
         """Begins to copy the step that begins at `begin` along the inner axis. One work-item comes here."""
+        source = self.body.params[self.operand.access.name]
         for number in range(self.boxes):
             own = self._first + number * BOX_COLUMNS if number else self._first
             column, row = (begin, own) if self.operand.turned else (own, begin)
-            at = buffer + (self.part.start + number * self.box_rows * _ROW_WORDS)
-            memory = (self.local, at), (self._maps, self._slot)
-            self.k.copy_box(*memory, column=column, row=row, rows=self.box_rows, barrier=barrier)
+            at = buffer + (self.part.start + number * self._box_rows * _ROW_WORDS)
+            memory = (self.local, at), source, (self._maps, self._slot)
+            self.k.copy_box(*memory, column=column, row=row, rows=self._box_rows, barrier=barrier)
+
+
+def box_rows(operand: Operand, length: int, inner: int) -> int:
+    """Rows of a box of an operand's part."""
+    return length if operand.turned else inner
 
 
 class WarpgroupFragments:
