@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -21,14 +22,15 @@ from ocl_runtime.plan.fusion.decisions import Decisions
 from ocl_runtime.plan.fusion.groups import Group, groups
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
-from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
+from ocl_runtime.plan.fusion.products import with_products
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Product, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
 from ocl_runtime.plan.kernels.custom_call import Call, call_launches
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output
 from ocl_runtime.plan.kernels.lowering import Lowering
-from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.launches import contract_launches, is_read_in_place
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
+from ocl_runtime.plan.kernels.products.launches import is_read_in_place, joins, product_launches
 from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
 from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
@@ -95,6 +97,9 @@ def _planned(
     layouts = Layouts()
     cut = readers_first(groups(roots, executor.target, layouts, dense=rows, decisions=decisions))
     merged, why = bundles(cut, {*roots, *donation.needed}, executor.target, layouts, rules, decisions)
+    if rules:
+        takes_more = partial(joins, target=executor.target)
+        merged = with_products(merged, {*roots, *donation.needed}, executor.target, takes_more, decisions)
     memory = PlanMemory(merged, roots, donation, executor)
     planner = _Planner(executor, names, into, memory)
     ends = [0]
@@ -172,7 +177,7 @@ class _Planner:
             write = self._scattered if isinstance(root, Scatter) else self._written
             memory.put(root, write(bundle, group, group.base))
         elif isinstance(root, Contract):
-            memory.put(root, self._contracted(bundle, root))
+            self._multiplied(bundle, root)
         elif isinstance(root, CustomCall):
             memory.put(root, self._called(bundle, root))
         elif isinstance(root, Scan):
@@ -232,17 +237,27 @@ class _Planner:
         )
         self.launches += reduce_launches(reduction, self._executor.allocate, self._lowering(where))
 
-    def _contracted(self, bundle: Bundle, root: Contract) -> Buffer:
-        leaves = (value for value in self._memory.values(bundle) if isinstance(value, Leaf))
-        left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in leaves)
-        layout = Layout.contiguous(root.shape)
-        target = self._memory.fresh(root, layout)
+    def _multiplied(self, bundle: Bundle, root: Contract) -> None:
+        """A product of matrices, and what its kernel computes of that."""
+        memory, values = self._memory, self._memory.values(bundle)
+        sides = [value for value in values[:2] if isinstance(value, Leaf)]
+        left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in sides)
         contraction = Contraction(left=left, right=right, accumulator=root.accumulator, dtype=root.dtype)
         if not is_read_in_place(contraction, self._executor.target):
             contraction = replace(contraction, right=self._dense(right))
-        allocate = self._executor.allocate
-        self.launches += contract_launches(contraction, target.storage, allocate, self._lowering(root.where))
-        return target
+        outputs = []
+        for result in bundle.results:
+            node, layout = result.group.root, Layout.contiguous(bundle.shape)
+            memory.put(node, memory.fresh(node, result.group.layout))
+            value = max(0, result.value - 2)  # the operands are no values of the kernel
+            outputs.append(Output(value, layout, memory.result(node).storage, node.dtype))
+        computed: tuple[Value, ...] = (Product(root.dtype),)
+        for value in values[3:]:
+            moved = isinstance(value, Operation)
+            computed += (value._replace(args=tuple(arg - 2 for arg in value.args)) if moved else value,)
+        elements = Elements(computed, tuple(outputs), bundle.shape)
+        where = bundle.results[-1].group.root.where
+        self.launches += product_launches(contraction, elements, self._executor.allocate, self._lowering(where))
 
     def _called(self, bundle: Bundle, root: CustomCall) -> Buffer:
         """What an algorithm computes of its operands, over one of them where that can be."""

@@ -25,7 +25,7 @@ from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.handles import HandleContainer, Status
 from ocl_runtime.plan.kernels.cache import KernelCache
 from ocl_runtime.plan.kernels.lowering import Lowering
-from ocl_runtime.plan.kernels.products.contraction import Contraction
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
 from ocl_runtime.plan.kernels.products.launches import variant_launches
 from ocl_runtime.plan.kernels.products.variant import Variant
 from ocl_runtime.plan.launch import Address
@@ -133,6 +133,7 @@ class Attempt:
         trial = self._trial
         handles = trial.handles.fork()
         storage = self._allocated(handles, RESULT, int(np.prod(trial.shape)) * trial.contraction.dtype.size)
+        elements = Elements.bare(trial.contraction, storage)
         scratch: list[Storage] = []
 
         def allocate(nbytes: int) -> Storage:
@@ -140,7 +141,7 @@ class Attempt:
             return scratch[-1]
 
         lowering = Lowering(trial.target, trial.kernels, {}, _WHERE)
-        planned = variant_launches(self.variant, trial.contraction, storage, allocate, lowering)
+        planned = variant_launches(self.variant, trial.contraction, elements, allocate, lowering)
         self._launches = [
             trial.engine.prepare(
                 launch.kernel,

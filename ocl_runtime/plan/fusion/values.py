@@ -60,15 +60,17 @@ class Fold(NamedTuple):
 
 
 class Product(NamedTuple):
-    """What the kernel of a product of matrices computes, as `dtype`; such a kernel has one."""
+    """The product of matrices, as `dtype`, which are earlier values; a kernel has one at most. Where there are no such
+    values, it reads the matrices itself."""
 
     dtype: DType
+    args: tuple[int, ...] = ()
     op: str = "contract"
 
     @property
     def operands(self) -> tuple[int, ...]:
-        """None: it reads its operands itself."""
-        return ()
+        """The places of the matrices."""
+        return self.args
 
 
 class Lookup(NamedTuple):

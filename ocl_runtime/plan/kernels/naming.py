@@ -8,7 +8,7 @@ from itertools import count
 
 from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.graph.printer import letter
-from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value, leaf_of
+from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Product, Value, leaf_of
 from ocl_runtime.plan.kernels.form import Access, Fetch, Term
 
 _RESERVED = re.compile(r"[imnsy]\d*|k|rows|columns|blocks|words|per|counts|places|shift|.*_(first|stride\d+)")
@@ -73,6 +73,9 @@ def formulas(values: Sequence[Term], outputs: Mapping[str, int]) -> str:
         if isinstance(value, Fetch):
             text = f"{value.access.name}[{', '.join(texts[arg][0] for arg in value.args)}]"
             texts.append((text if len(text) <= _NOTE_LENGTH else f"{value.access.name}[…]", _TIGHTEST))
+            continue
+        if isinstance(value, Product):
+            texts.append(("product", _TIGHTEST))
             continue
         if isinstance(value, Fold):
             text, binds = f"{value.op}({texts[value.arg][0]})", _TIGHTEST

@@ -250,10 +250,10 @@ def test_a_variant_that_is_wrong_or_fails_never_wins(
         product = ocl.asarray(left) @ ocl.asarray(right)
         first, second, third, *_ = variants(contraction_of(product), runtime.executor.target)
 
-        def spoilt(variant: Variant, contraction: Contraction, storage: Any, *rest: Any) -> Any:
+        def spoilt(variant: Variant, contraction: Contraction, elements: Any, *rest: Any) -> Any:
             if variant == second:
                 raise BuildError("the compiler has a bad day", source="", log="")
-            launches = whole(variant, contraction, storage, *rest)
+            launches = whole(variant, contraction, elements, *rest)
             if variant == third:
                 last = launches[-1]
                 launches[-1] = type(last)(last.kernel, last.args, last.group_size, last.group_size)
@@ -288,6 +288,25 @@ def test_plans_in_memory_do_not_outlive_a_change(make: Callable[..., Runtime]) -
         assert used(runtime) == 1
         assert after["plan"]["misses"] == before["plan"]["misses"] + 1
         assert after["launch"]["compiled"] > before["launch"]["compiled"], "another kernel"
+
+
+def test_fused_is_unfused_with_a_record_too(make: Callable[..., Runtime]) -> None:
+    """Whatever the kernel of the winner can compute of each element, sums are added in its order."""
+    rng = np.random.default_rng(1)
+    left, right = rng.standard_normal((40, 2000), "f4"), rng.standard_normal((2000, 48), "f4")
+    with ocl.use(make()) as runtime:
+        a, b = ocl.asarray(left), ocl.asarray(right)
+        contraction = contraction_of(a @ b)
+        found = variants(contraction, runtime.executor.target)
+        for won in [*found[1:4], *[made for made in found if made.kind == "blocks"][-2:]]:
+            runtime.executor.choices.keep(
+                [Record(PRODUCTS, version(), str(Problem.of(contraction)), str(won), 1.0, 2.0)]
+            )
+            with runtime.executor.registry.lock:
+                runtime.executor.plans.forget()
+            alone = a @ b
+            ocl.compute(alone)
+            assert (ocl.exp((a @ b) * 0.01).numpy() == ocl.exp(alone * 0.01).numpy()).all(), won
 
 
 def test_plans_on_disk_do_not_outlive_a_change(make: Callable[..., Runtime]) -> None:

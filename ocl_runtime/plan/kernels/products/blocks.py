@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Storage
@@ -21,7 +22,7 @@ from ocl_runtime.plan.kernels.form import Parameters, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.block_kernel import BlockForm, build
-from ocl_runtime.plan.kernels.products.contraction import Contraction, collapsed, parts_of, sum_of_parts
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, collapsed, parts_of, sum_of_parts
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Launch
 from ocl_runtime.plan.target import Target
@@ -78,13 +79,14 @@ def grid(contraction: Contraction, target: Target, block: Block | None = None) -
 
 def block_launches(
     contraction: Contraction,
-    storage: Storage,
+    elements: Elements,
     allocate: Callable[[int], Storage],
     lowering: Lowering,
     block: Block | None = None,
 ) -> list[Launch]:
-    """One to three launches that multiply into a dense storage."""
-    target = lowering.target
+    """One to three launches that multiply, and store the product itself."""
+    assert elements.is_bare
+    target, (output,) = lowering.target, elements.outputs
     left, right = contraction.left.layout, contraction.right.layout
     batch, (m, n, k) = contraction.batch, contraction.sizes
     lanes, rows, vectors, items, across, tiles, parts, per = grid(contraction, target, block)
@@ -92,8 +94,10 @@ def block_launches(
 
     whole_k = parts == 1
     whole = (*batch, m, n)
-    to = storage if whole_k else allocate(parts * math.prod(whole) * contraction.accumulator.size)
-    shape, layouts = collapsed(left, right, whole, parts)
+    to = output.storage if whole_k else allocate(parts * math.prod(whole) * contraction.accumulator.size)
+    shape, *sides, (element,) = collapsed(left, right, [output.layout], parts)
+    result = replace(element, strides=(math.prod(whole), *element.strides[1:]))
+    layouts = (*sides, result)
     groups = blocks * parts
     counts = (groups * items, (k + per) * lanes, (n + lanes * vectors * across), m + rows * items)
     parameters = Parameters(index_dtype(layouts, *counts), groups * items)
@@ -110,13 +114,11 @@ def block_launches(
         lane = layout.ndim - 1 if wide > 1 else None
         accesses.append(parameters.memory(name, source.dtype, source.storage, layout, lane, wide, general=True))
     dtype = contraction.dtype if whole_k else contraction.accumulator
-    result = parameters.memory(
-        "y", dtype, to, layouts[2], layouts[2].ndim - 1 if lanes > 1 else None, lanes, general=True
-    )
+    y = parameters.memory("y", dtype, to, result, result.ndim - 1 if lanes > 1 else None, lanes, general=True)
     form = BlockForm(
         left=accesses[0],
         right=accesses[1],
-        result=result,
+        result=y,
         specs=tuple(parameters.specs),
         batch=len(shape),
         lanes=lanes,
@@ -132,5 +134,5 @@ def block_launches(
     launch = Launch(kernel, tuple(parameters.args), (groups * items, 1, 1), (items, 1, 1), lowering.where)
     if whole_k:
         return [launch]
-    joined = sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
+    joined = sum_of_parts(to, elements, parts, contraction, target)
     return [launch, *reduce_launches(joined, allocate, lowering)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ocl_ir.graph.build import Storage, buffer
@@ -9,9 +10,9 @@ from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout, collapse
 from ocl_ir.types import DType
 from ocl_runtime.plan.fusion.reduction_order import order
-from ocl_runtime.plan.fusion.values import Fold, Leaf
+from ocl_runtime.plan.fusion.values import Fold, Leaf, Operation, Product, Value
 from ocl_runtime.plan.kernels.form import Output
-from ocl_runtime.plan.kernels.reduce import Reduction, row_layout
+from ocl_runtime.plan.kernels.reduce import Reduction
 from ocl_runtime.plan.target import Target
 
 _SEQUENTIAL = 16384
@@ -53,32 +54,74 @@ def parts_of(k: int, wanted: int, least: int) -> tuple[int, int]:
     return -(-k // per), per
 
 
-def collapsed(left: Layout, right: Layout, whole: Shape, parts: int) -> tuple[Shape, tuple[Layout, ...]]:
-    """The axes in front, as few as can be, and the layouts of both matrices and the result over these and their own
-    two; in front of all, the result has the parts."""
-    rank = len(whole) - 2
-    result = Layout.contiguous((parts, *whole))
-    own = Layout(result.shape[1:], result.strides[1:])
-    fronts = [Layout(layout.shape[:rank], layout.strides[:rank], layout.offset) for layout in (left, right, own)]
-    shape, layouts = collapse(whole[:rank], fronts)
+@dataclass(frozen=True)
+class Elements:
+    """What is computed of each element of a product, which is the first of the `values`; `outputs` are stored. Layouts
+    are over `shape`: the axes in front, rows and columns."""
+
+    values: tuple[Value, ...]
+    outputs: tuple[Output, ...]
+    shape: Shape
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the product itself is all that is stored."""
+        return len(self.values) == 1
+
+    @classmethod
+    def bare(cls, contraction: Contraction, storage: Storage) -> Elements:
+        """The product itself, in dense memory."""
+        m, n, _ = contraction.sizes
+        shape = (*contraction.batch, m, n)
+        dtype = contraction.dtype
+        return cls((Product(dtype),), (Output(0, Layout.contiguous(shape), storage, dtype),), shape)
+
+
+def collapsed(
+    left: Layout, right: Layout, elements: Sequence[Layout], parts: int
+) -> tuple[Shape, Layout, Layout, list[Layout]]:
+    """The axes in front, as few as can be, and the layouts of both matrices and of what there is for each element over
+    these and their own two; those of elements have the parts in front of all, along which they do not change."""
+    rank = left.ndim - 2
+    layouts = [left, right, *elements]
+    fronts = [Layout(layout.shape[:rank], layout.strides[:rank], layout.offset) for layout in layouts]
+    shape, fewer = collapse(left.shape[:rank], fronts)
     joined = [
         Layout(shape + layout.shape[rank:], front.strides + layout.strides[rank:], front.offset)
-        for front, layout in zip(layouts, (left, right, own), strict=True)
+        for front, layout in zip(fewer, layouts, strict=True)
     ]
-    joined[2] = Layout((parts, *joined[2].shape), (result.strides[0], *joined[2].strides))
-    return shape, tuple(joined)
+    return shape, joined[0], joined[1], [_behind(layout, parts) for layout in joined[2:]]
 
 
-def sum_of_parts(parts: Storage, storage: Storage, shape: Shape, contraction: Contraction, target: Target) -> Reduction:
-    """The reduction along the first axis of what parts of k gave."""
-    layout, accumulator = Layout.contiguous(shape), contraction.accumulator
+def sum_of_parts(
+    parts: Storage, elements: Elements, count: int, contraction: Contraction, target: Target
+) -> Reduction:
+    """The reduction along the first axis of what parts of k gave, and what is computed of each element of that."""
+    shape, accumulator = (count, *elements.shape), contraction.accumulator
+    layout = Layout.contiguous(shape)
+    values: list[Value] = [
+        Leaf(buffer(parts, accumulator, layout), layout, False),
+        Fold("sum", accumulator, contraction.dtype, 0),
+    ]
+    for value in elements.values[1:]:
+        if isinstance(value, Operation):
+            values.append(value._replace(args=tuple(arg + 1 for arg in value.args)))
+        else:
+            assert isinstance(value, Leaf)
+            values.append(value._replace(layout=_behind(value.layout, count)))
+    outputs = [
+        output._replace(value=output.value + 1, layout=_behind(output.layout, count), row=True)
+        for output in elements.outputs
+    ]
     return Reduction(
-        values=(
-            Leaf(buffer(parts, accumulator, layout), layout, False),
-            Fold("sum", accumulator, contraction.dtype, 0),
-        ),
+        values=tuple(values),
         shape=shape,
         axes=(0,),
         order=order(layout, (0,), accumulator, accumulator, target),
-        outputs=(Output(1, row_layout(shape, (0,)), storage, contraction.dtype, row=True),),
+        outputs=tuple(outputs),
     )
+
+
+def _behind(layout: Layout, count: int) -> Layout:
+    """A layout of elements behind an axis along which it does not change."""
+    return Layout((count, *layout.shape), (0, *layout.strides), layout.offset)

@@ -18,6 +18,7 @@ from ocl_ir.types import DType
 from ocl_runtime.plan.fusion.values import Product
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
+from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.matrix import MatrixFragments, MatrixStage
 from ocl_runtime.plan.kernels.products.pipeline import Fragments, by_boxes, by_copies, through_registers
@@ -55,12 +56,13 @@ def build(form: TileForm) -> Kernel:
 class _Builder:
     def __init__(self, form: TileForm) -> None:
         tile = form.tile
-        names = f"{form.left.access.name} @ {form.right.access.name}"
         how = "" if isinstance(tile, Tile) else "by matrix instructions, "
-        note = f"y = {names}    {form.outputs[0][1].dtype}, in {tile.accumulator}, "
-        note += f"{how}tiles of {tile.rows} x {tile.columns} x {tile.inner}"
+        stored = {access.name: value for value, access in form.outputs}
+        dtypes = ", ".join(dict.fromkeys(str(access.dtype) for _, access in form.outputs))
+        note = formulas(form.values, stored).replace("product", f"{form.left.access.name} @ {form.right.access.name}")
+        note += f"    {dtypes}, in {tile.accumulator}, {how}tiles of {tile.rows} x {tile.columns} x {tile.inner}"
         self._form = form
-        self._k = KernelBuilder("contract", group_size=(tile.items, 1, 1), note=note)
+        self._k = KernelBuilder(kernel_name(form.values), group_size=(tile.items, 1, 1), note=note)
         self._body = Body.start(self._k, form.specs, form.index, form.fp16)
         self._sizes = self._body.params
 

@@ -7,18 +7,19 @@ operands lie.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from ocl_ir.graph.build import Buffer, Storage
+from ocl_ir.graph.build import Buffer, Scalar, Storage
 from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.layout import Layout
 from ocl_ir.types import U32, Pointer
-from ocl_runtime.plan.fusion.values import Leaf, Product
-from ocl_runtime.plan.kernels.form import Parameters, aligned, index_dtype, rounded_up
+from ocl_runtime.plan.fusion.values import Leaf, Operation, Product, Value, leaf_layouts
+from ocl_runtime.plan.kernels.form import Output, Parameters, Term, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
-from ocl_runtime.plan.kernels.naming import leaf_names
+from ocl_runtime.plan.kernels.naming import leaf_names, output_names
 from ocl_runtime.plan.kernels.products.candidates import chosen, is_turned, tile_parts, tiles, width
-from ocl_runtime.plan.kernels.products.contraction import Contraction, collapsed, sum_of_parts
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, collapsed, sum_of_parts
 from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
 from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
 from ocl_runtime.plan.kernels.products.matrix import element_dtype
@@ -45,24 +46,35 @@ def uses_tiles(contraction: Contraction, target: Target) -> bool:
 
 def tile_launches(
     contraction: Contraction,
-    storage: Storage,
+    elements: Elements,
     allocate: Callable[[int], Storage],
     lowering: Lowering,
     tile_and_parts: tuple[AnyTile, int] | None = None,
 ) -> list[Launch]:
-    """One to four launches that multiply into a dense storage, by a tile and a number of parts, or those `chosen`."""
+    """One to four launches that multiply, and compute what there is of each element, by a tile and a number of parts,
+    or those `chosen`."""
     target = lowering.target
     batch, (m, n, k) = contraction.batch, contraction.sizes
     tile, wanted = tile_and_parts or chosen(contraction, target)
     parts, per = tile_parts(k, wanted, tile)
-    whole = (*batch, m, n)
-    dtype = contraction.dtype if parts == 1 else contraction.accumulator
-    to = storage if parts == 1 else allocate(parts * math.prod(whole) * dtype.size)
-    shape, (left, right, result) = collapsed(contraction.left.layout, contraction.right.layout, whole, parts)
+    stored = elements
+    if parts > 1:
+        between = allocate(parts * math.prod(elements.shape) * contraction.accumulator.size)
+        output = Output(0, Layout.contiguous(elements.shape), between, contraction.accumulator)
+        stored = Elements((Product(contraction.accumulator),), (output,), elements.shape)
+    shape, left, right, each = collapsed(
+        contraction.left.layout,
+        contraction.right.layout,
+        [*leaf_layouts(stored.values), *(output.layout for output in stored.outputs)],
+        parts,
+    )
+    if parts > 1:
+        each[0] = replace(each[0], strides=(math.prod(elements.shape), *each[0].strides[1:]))
     down, across, matrices = -(-m // tile.rows), -(-n // tile.columns), math.prod(batch)
     groups = matrices * parts * down * across
     counts = (groups * max(tile.items, 2 * MAP_WORDS), k + per, n + tile.columns, m + tile.rows)
-    index = index_dtype((left, right, result), *counts)
+    index = index_dtype((left, right, *each), *counts)
+    names = leaf_names((*contraction.leaves, *stored.values), lowering.names)
     made: list[Launch] = []
     boxes = isinstance(tile, WarpgroupTile) and tile.boxes
     maps = (
@@ -77,8 +89,7 @@ def tile_launches(
             parameters.size(name, size)
         for axis, length in enumerate(shape):
             parameters.size(f"n{axis}", length)
-        names = leaf_names(contraction.leaves, lowering.names)
-        sides = zip(names, contraction.leaves, (left, right), (0, 1), strict=True)
+        sides = zip(names[:2], contraction.leaves, (left, right), (0, 1), strict=True)
         first, second = (_operand(parameters, name, leaf, layout, side, tile) for name, leaf, layout, side in sides)
         if maps is not None:
             parameters.pointer("maps", Pointer(U32, align=MAP_WORDS * U32.size), maps)
@@ -96,15 +107,25 @@ def tile_launches(
     operands = common(parameters)
     for name, size in (("per", per), ("tiles_down", down), ("tiles_across", across), ("raster", min(_RASTER, down))):
         parameters.size(name, size)
-    lanes = max(1, UNIT_BYTES // dtype.size)
-    if n % lanes or not aligned(result, result.ndim - 1, lanes):
+    lanes = lanes_for(
+        stored.values, [output.dtype for output in stored.outputs], replace(target, vector_bytes=UNIT_BYTES)
+    )
+    results = each[-len(stored.outputs) :]
+    if n % lanes or not all(aligned(layout, layout.ndim - 1, lanes) for layout in results):
         lanes = 1
-    output = parameters.memory("y", dtype, to, result, result.ndim - 1, lanes, general=True)
+    terms = _terms(parameters, stored.values, names[2:], each, lanes)
+    outputs = tuple(
+        (
+            output.value,
+            parameters.memory(name, output.dtype, output.storage, layout, layout.ndim - 1, lanes, general=True),
+        )
+        for name, output, layout in zip(output_names(len(results)), stored.outputs, results, strict=True)
+    )
     form = TileForm(
         left=operands[0],
         right=operands[1],
-        values=(Product(dtype),),
-        outputs=((0, output),),
+        values=terms,
+        outputs=outputs,
         specs=tuple(parameters.specs),
         batch=len(shape),
         tile=tile,
@@ -116,9 +137,30 @@ def tile_launches(
     sizes = (groups * tile.items, 1, 1), (tile.items, 1, 1)
     made.append(Launch(kernel, tuple(parameters.args), *sizes, lowering.where))
     if parts > 1:
-        joined = sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
+        joined = sum_of_parts(between, elements, parts, contraction, target)
         made += reduce_launches(joined, allocate, lowering)
     return made
+
+
+def _terms(
+    parameters: Parameters, values: Sequence[Value], names: Sequence[str], layouts: Sequence[Layout], lanes: int
+) -> tuple[Term, ...]:
+    """What is computed of each element, with the leaves as the kernel reaches them."""
+    remaining, made = iter(layouts), list[Term]()
+    for value, name in zip(values, names, strict=True):
+        if not isinstance(value, Leaf):
+            assert isinstance(value, Operation | Product)
+            made.append(value)
+        elif isinstance(value.source, Scalar):
+            made.append(parameters.scalar(name, value.source.dtype, value.source.value))
+        else:
+            layout, source = next(remaining), value.source
+            lane = layout.ndim - 1
+            if isinstance(source, Buffer):
+                made.append(parameters.memory(name, source.dtype, source.storage, layout, lane, lanes))
+            else:
+                made.append(parameters.iota(name, source.dtype, layout, lane, lanes))
+    return tuple(made)
 
 
 def _operand(parameters: Parameters, name: str, leaf: Leaf, layout: Layout, side: int, tile: AnyTile) -> Operand:
