@@ -22,12 +22,13 @@ device; `Runtime("words")` with `use` chooses another. In the order in which an 
     execute/           memory, transfers, launches
     device/            which OpenCL devices there are, and what each can do
     observe/           every stage as text, profiles, timelines
+    tuning/            which variants of products are the fastest
     executor.py        one device with all of the above
     runtime.py         what users hold of it
     programs/          host programs: captured or by hand, planned once, replayed; kernels in Python and OpenCL C
     tools.py           structured dtypes for these kernels
     language.py        what kernels in Python are written with
-    commands/          ocl-dump and ocl-devices
+    commands/          ocl-dump, ocl-devices, ocl-bench and ocl-tune
     settings.py        what a user can set
     private_folder.py  what is remembered on disk
     errors.py          the error tree
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         reduction,
         scan,
     )
+    from ocl_runtime.programs.tuning import tune
     from ocl_runtime.runtime import Runtime
 
 __version__ = "0.1.0"
@@ -80,6 +82,7 @@ __all__ = [  # noqa: PLE0604
     "reduction",
     "scan",
     "stream",
+    "tune",
 ]
 _PROGRAMS = (
     "ElementwiseKernel",
@@ -98,6 +101,7 @@ _PROGRAMS = (
 
 _LATER = {
     "Runtime": "ocl_runtime.runtime",
+    "tune": "ocl_runtime.programs.tuning",
     **dict.fromkeys(_PROGRAMS, "ocl_runtime.programs"),
 }
 """What plans and runs takes longer to import than what builds expressions: it comes with its first use."""

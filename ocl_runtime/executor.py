@@ -42,11 +42,14 @@ from ocl_runtime.plan.cache.template import First, Sized, Template
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.host.prepare import HostTarget, Outcome, described
 from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.lowering import PRODUCTS
 from ocl_runtime.plan.launch import with_addresses
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import CPU_OPERATIONS_PER_BYTE, GPU_OPERATIONS_PER_BYTE, Target
 from ocl_runtime.plan.tracing import question, tracer
 from ocl_runtime.settings import Settings
+from ocl_runtime.tuning.choices import Choices
+from ocl_runtime.tuning.records import Place, Records
 
 if TYPE_CHECKING:
     from ocl_runtime.plan.planner import Fusion
@@ -92,9 +95,16 @@ class DeviceExecutor:
         """Places of index arrays that are checked on the device, if they are."""
         self.target: Final = _target(device, self.engine.streams.count)
         """The device as the planner sees it."""
+        caps = device.capabilities
+        place = Place(f"{caps.name}, {caps.platform}", f"{caps.driver_version}, {caps.platform_version}")
+        records = Records(settings.cache_folder if settings.tune else None)
+        self.choices: Final = Choices(records, place, {PRODUCTS: _version_of_products})
+        """What was measured of variants."""
         kept = recorder is None and settings.cache_folder is not None  # who looks on wants to see all
         made_for = f"{self.target} {self.engine.compiles_as}"
-        self.stored_plans: Final = StoredPlans(self.engine.programs.files, made_for) if kept else None
+        self.stored_plans: Final = (
+            StoredPlans(self.engine.programs.files, made_for, self.choices.digest) if kept else None
+        )
         """The plans that earlier processes have made for such a device, if any are kept."""
         self.host_target: Final = HostTarget(
             self.kernels, self.target.group_size, self.target.streams, settings.memory_limit
@@ -325,6 +335,13 @@ def _not_captured() -> None:
             place=calling_line(),
             remedy="exchange it outside of the captured function, and pass arrays",
         )
+
+
+def _version_of_products() -> str:
+    """Of the kernels that multiply matrices."""
+    from ocl_runtime.plan.kernels.products.variant import version  # which nobody needs who has measured nothing
+
+    return version()
 
 
 def _target(device: Device, streams: int) -> Target:

@@ -131,7 +131,8 @@ class Runtime:
             "launch": asdict(engine.counters),
             "program": asdict(engine.programs.counters),
             "kernel": asdict(executor.kernels.statistics),
-            "plan": asdict(executor.plans.statistics) | {"damaged": stored.damaged if stored else 0},
+            "plan": asdict(executor.plans.statistics)
+            | {"damaged": stored.damaged if stored else 0, "tuned": executor.choices.used_records},
             "stream": asdict(engine.streams.counters),
             "memory": asdict(engine.memory.device_pool.counters),
             "pinned": asdict(engine.memory.host_pool.counters),

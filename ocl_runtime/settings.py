@@ -117,6 +117,10 @@ class Settings:
         default=512 * 2**20,
         metadata=_row("OCL_RUNTIME_PROGRAM_BYTES", _bytes, "most bytes of built programs in memory, about: 512M"),
     )
+    tune: bool = field(
+        default=True,
+        metadata=_row("OCL_RUNTIME_TUNE", _switch, "off: what ocl-tune and ocl.tune have measured is ignored"),
+    )
     dump_folder: Path | None = field(
         default=None,
         metadata=_row("OCL_RUNTIME_DUMP", _folder, "folder for every stage of every plan, kernel and host program"),

@@ -5,5 +5,6 @@ devices.py     ocl-devices
 expression.py  an expression and dtypes, as typed on the command line, to arrays
 kernel.py      a kernel of a file, for types as typed
 dump.py        ocl-dump
+tune.py        ocl-tune
 bench/         ocl-bench
 """

@@ -85,6 +85,7 @@ class Planner:
     is_shared: bool = False
     is_watched: bool = True
     stored_plans: None = None
+    choices: None = None
     watch_fusion: Callable[[Fusion], None] | None = None
     device_memory: Any = None
     numpy_calls: str = "quiet"

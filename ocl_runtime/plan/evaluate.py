@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.graph.forward import forward, turned_back
 from ocl_ir.source_line import Where
-from ocl_runtime.errors import NoRoomYetError, OutOfMemoryError
+from ocl_runtime.errors import LaunchError, NoRoomYetError, OutOfMemoryError
 from ocl_runtime.plan.cache.routines import Routine, RoutinePlan
 from ocl_runtime.plan.history import NO_HISTORY, History, history
 from ocl_runtime.plan.readers import readers_of
@@ -24,6 +24,7 @@ from ocl_runtime.plan.structure import Structure
 from ocl_runtime.plan.tracing import tracer
 
 if TYPE_CHECKING:
+    from ocl_runtime.plan.cache.evaluation import Evaluation
     from ocl_runtime.plan.cache.plans import Wanted
     from ocl_runtime.plan.donation import DonationIndices
     from ocl_runtime.plan.executor import Executor
@@ -153,7 +154,11 @@ def evaluate_into(node: Node, target: Buffer, executor: Executor, *, make: bool)
         executor.ready(planned)
         if repeats:
             executor.plans.lines.note(structure, planned, executor.device_memory, NO_HISTORY)
-        executor.run(planned)
+        try:
+            executor.run(planned)
+        except LaunchError as error:
+            _is_measured_variant(planned, executor, error)  # the next evaluation has another one
+            raise
     except NoRoomYetError as error:
         return Missing(error.wait, is_plan=False)
     finally:
@@ -184,7 +189,16 @@ def _evaluated(
         plans.lines.note(structure, planned, executor.device_memory, past)
     del past
     planned.hand_over(executor.handed_over)  # before the first launch: whatever comes, nobody reads what it wrote
-    executor.run(planned)
+    refused = False
+    try:
+        executor.run(planned)
+    except LaunchError as error:
+        refused = _is_measured_variant(planned, executor, error)
+        if not refused:
+            raise
+    if refused:
+        del planned, structure, wanted  # who holds nodes decides what may be written over
+        return _evaluated(nodes, cells, executor, make=make)
     made = planned.computed
     results = [node if isinstance(node, Buffer) else made[node] for node in nodes]
     for cell, result in zip(cells, results, strict=True):
@@ -199,6 +213,16 @@ def _evaluated(
         if node is not None:  # somebody has built on it
             forward(node, result)
     return results
+
+
+def _is_measured_variant(planned: Evaluation, executor: Executor, error: LaunchError) -> bool:
+    """Whether the driver refused an evaluation with a measured variant, which is forgotten then with all plans, and the
+    evaluation can be done again, since it has written over nothing. What reads spoilt memory has no cause."""
+    choices = executor.choices
+    if choices is None or error.__cause__ is None or not choices.failed(planned.template.distinct, error):
+        return False
+    executor.plans.forget()
+    return not planned.template.taken
 
 
 def _structure(
@@ -239,7 +263,7 @@ def look(nodes: Callable[[], list[Node]], executor: Executor) -> str:
     from ocl_runtime.plan.cache.unplanned import Unplanned
     from ocl_runtime.plan.explain import explain
 
-    plans, slots = executor.plans, Slots(executor.target, executor.kernels)
+    plans, slots = executor.plans, Slots(executor.target, executor.kernels, choices=executor.choices)
     drafts: dict[tuple[object, ...], Template] = {}
 
     def attempt() -> str | tuple[tuple[object, ...], Unplanned]:  # after which it holds none of the nodes

@@ -19,6 +19,7 @@ from ocl_runtime.plan.cache.template import Template
 from ocl_runtime.plan.cache.written import Allocator, Give
 from ocl_runtime.plan.checks import Checks
 from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.lowering import Choices
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
 
@@ -53,6 +54,10 @@ class Executor(Protocol):
     @property
     def kernels(self) -> KernelCache:
         """The kernels made for this executor."""
+
+    @property
+    def choices(self) -> Choices | None:
+        """What was measured of variants, if that is to count."""
 
     @property
     def watch_fusion(self) -> Callable[[Fusion], None] | None:

@@ -158,7 +158,7 @@ class _Planner:
     ) -> None:
         self.launches: list[Launch] = []
         self._executor = executor
-        self._how = Lowering(executor.target, executor.kernels, names)
+        self._how = Lowering(executor.target, executor.kernels, names, choices=executor.choices)
         self._into = into
         self._memory = memory
 

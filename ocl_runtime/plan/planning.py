@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from ocl_ir.graph.build import Storage
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.lowering import Choices
 from ocl_runtime.plan.target import Target
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ class Planning(Protocol):
     @property
     def target(self) -> Target:
         """The device as the planner sees it."""
+
+    @property
+    def choices(self) -> Choices | None:
+        """What was measured of variants, if that is to count."""
 
     @property
     def kernels(self) -> KernelCache:

@@ -15,6 +15,7 @@ kernel_call.py a call of a kernel over arrays, and who else needs what it writes
 bound_launch.py a launch bound to memory
 repeats.py     calls of kernels that come again
 launching.py   kernels launched over arrays
+tuning.py      variants of products, measured
 raw/           kernels written in OpenCL C
 kernels/       kernels written in Python
 """

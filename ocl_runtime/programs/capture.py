@@ -33,7 +33,7 @@ from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
-from ocl_runtime.errors import DTypeError, NoRoomYetError
+from ocl_runtime.errors import DTypeError, Error, NoRoomYetError
 from ocl_runtime.executor import DeviceExecutor
 from ocl_runtime.plan.tracing import tracer
 from ocl_runtime.programs.arguments import Arguments
@@ -125,7 +125,7 @@ class _Function:
             return self._function(*args, **kwargs)
         last = self._last
         programs = last[1]() if last is not None and last[0]() is executor else None
-        if programs is None:
+        if programs is None or programs.generation != executor.choices.generation:
             programs = self._programs(executor)
         if floats and not programs.takes_floats(shape, floats):
             (_, shape), floats = flatten((args, kwargs), self._what), []
@@ -148,6 +148,9 @@ class _Function:
                 return self.call(args, kwargs)
         except SharedArgumentsError:
             if not _set_apart(arrays):
+                raise
+        except Error:
+            if programs.generation == executor.choices.generation:
                 raise
         return self.call(args, kwargs)
 
@@ -174,6 +177,10 @@ class _Function:
         except _UnopenError:
             with programs.without_numbers(shape):
                 self.compile(args, kwargs)
+        except Error:
+            if programs.generation == executor.choices.generation:
+                raise
+            self.compile(args, kwargs)
 
     def _executor_of(self, arrays: Sequence[Array]) -> DeviceExecutor | None:
         """Where a call with these arrays is replayed; None where the function itself is called."""
@@ -265,7 +272,10 @@ class _Function:
 
     def _programs(self, executor: DeviceExecutor) -> KnownPrograms:
         with self._lock:
-            programs = self._known.setdefault(executor, KnownPrograms())
+            programs = self._known.get(executor)
+            generation = executor.choices.generation
+            if programs is None or programs.generation != generation:  # by what was measured, plans may be others now
+                programs = self._known[executor] = KnownPrograms(generation)
             self._last = ref(executor), ref(programs)  # which a runtime that is gone takes along
             return programs
 

@@ -26,6 +26,7 @@ from ocl_ir.types import DType
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.meaning.dtypes import rounded
 from ocl_runtime.arrays.reals import with_real
+from ocl_runtime.errors import Error
 from ocl_runtime.execute.replay.bound import Bound
 from ocl_runtime.execute.replay.handles import handles_for, kernels_of
 from ocl_runtime.execute.replay.run import run
@@ -195,7 +196,12 @@ def prepared(captured: Captured, sizes: Sequence[int], executor: DeviceExecutor)
     """The program for sizes that pass its guards."""
     rows, last = captured.rows(sizes), captured.bound
     schedule, again = _schedule(captured, rows, executor)
-    handles = handles_for(executor.engine, kernels_of(schedule), None if last is None else last.handles)
+    kernels = kernels_of(schedule)
+    try:
+        handles = handles_for(executor.engine, kernels, None if last is None else last.handles)
+    except Error as error:  # perhaps a measured variant's, which is forgotten then: who captures again gets another one
+        executor.choices.failed([kernel for kernel in kernels if kernel is not None], error)
+        raise
     captured.bound = bound = Bound(schedule, handles, None if handles.asks_for_schedules else again)
     return Prepared(captured, bound, captured.results_at(rows, schedule.results))
 

@@ -24,9 +24,10 @@ _MOST_FAMILIES = 64
 
 
 class KnownPrograms:
-    """What one function has become on one runtime."""
+    """What one function has become on one runtime, by the `generation` of what was measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, generation: int = 0) -> None:
+        self.generation = generation
         self.prepared: OrderedDict[tuple[Captured, tuple[int, ...]], Prepared] = OrderedDict()
         self.calls: dict[Hashable, Call] = {}
         """By what a look at the arguments shows: these are found at once."""

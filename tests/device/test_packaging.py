@@ -67,7 +67,7 @@ def test_the_wheel_holds_everything_that_runs(wheel: Path) -> None:
     assert "ocl_runtime/py.typed" in names
     (entry_points,) = (name for name in names if name.endswith(".dist-info/entry_points.txt"))
     scripts = zipfile.ZipFile(wheel).read(entry_points).decode()
-    assert re.findall(r"^(\S+) = ", scripts, re.M) == ["ocl-bench", "ocl-devices", "ocl-dump"]
+    assert re.findall(r"^(\S+) = ", scripts, re.M) == ["ocl-bench", "ocl-devices", "ocl-dump", "ocl-tune"]
     assert any(name.endswith(".dist-info/METADATA") for name in names)
 
 
@@ -116,7 +116,7 @@ def test_computing_works_with_the_packaged_templates(from_there: Any, installed:
 
 def test_the_scripts_work(from_there: Any, installed: Path, device: Device) -> None:
     scripts = installed / "bin"
-    for name in ("ocl-bench", "ocl-dump", "ocl-devices"):
+    for name in ("ocl-bench", "ocl-dump", "ocl-devices", "ocl-tune"):
         assert os.access(scripts / name, os.X_OK)
     done = from_there(str(scripts / "ocl-dump"), "a + 1", "a:f32[n]", "--stage", "source")
     assert (done.returncode, done.stderr) == (0, "")

@@ -30,7 +30,7 @@ DOCUMENTS = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ["STREAMS", "HOST_PROGRAMS", "INTEROP", "NUMPY", "RANDOM", "KERNELS", "RAW_KERNELS"]
+        for name in ["STREAMS", "HOST_PROGRAMS", "INTEROP", "NUMPY", "RANDOM", "KERNELS", "RAW_KERNELS", "TUNING"]
     ),
 ]
 

@@ -66,6 +66,7 @@ class InterpretedRuntime:
         self.is_watched = True
         self.watch_fusion: Callable[[Fusion], None] | None = None
         self.stored_plans = None
+        self.choices = None
         self.checks: Checks | None = None
         self.numpy_calls = "warn"
         self.device = f"interpreter {id(self):x}"

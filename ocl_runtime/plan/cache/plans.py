@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from ocl_ir.graph.build import Storage
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.source_line import Where
+from ocl_runtime.errors import Error
 from ocl_runtime.plan.cache.evaluation import Evaluation
 from ocl_runtime.plan.cache.known_lines import KnownLines
 from ocl_runtime.plan.cache.routines import Routines
@@ -129,6 +130,20 @@ class Wanted(NamedTuple):
     unplanned: Unplanned | None
 
 
+def _built(template: Template, executor: Building, *, loaded: bool = False) -> bool:
+    """Builds the kernels of a plan; False where it was a measured variant that could not be built, which is forgotten,
+    so that the plan is to be made again. One that was `loaded` does not say what it follows from: made again, it does.
+    Raises what building raises."""
+    choices = executor.choices
+    try:
+        executor.build(template.distinct)
+    except Error as error:
+        if choices is None or not (choices.failed(template.distinct, error) or (loaded and choices.digest())):
+            raise
+        return False
+    return True
+
+
 class PlanCache:
     """The most recently used plans of one executor. Used under the registry's lock, but for `make`."""
 
@@ -205,12 +220,15 @@ class PlanCache:
                     template.arrange(sizes, leaves)
                     self._count(kept)
                 return
+            choices = executor.choices
+            generation = 0 if choices is None else choices.generation
             if unplanned is not None:
                 template = Template(unplanned, executor)
                 if stored is not None:  # else somebody may look on
                     template.let_go()
                     unplanned.guards.let_go()
-                executor.build(template.distinct)
+                if not _built(template, executor) or (choices is not None and choices.generation != generation):
+                    return  # what was measured says something else by now: who wants the plan asks for another one
                 if stored is not None:
                     executor.bind(template)
                 elif not template.is_arranged(sizes):
@@ -222,11 +240,16 @@ class PlanCache:
                     template.bound = None
             elif stored is not None:
                 loaded = stored.find(structure, donation, sizes, executor)
-                if loaded is None:
+                if loaded is None or not _built(loaded, executor, loaded=True):
                     kept.absent.add((donation, sizes))
                 else:
-                    executor.build(loaded.distinct)
                     self._keep(kept, donation, loaded, loaded=True)
+
+    def forget(self) -> None:
+        """Drops all plans: what they follow from has changed."""
+        with self._lock:
+            for key in list(self._kept):
+                self._drop(key)
 
     def of(self, structure: Structure) -> Kept:
         """What is kept for a structure."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocl_ir.source_line import Where
 from ocl_runtime.plan.kernels.cache import KernelCache
+from ocl_runtime.plan.kernels.lowering import Choices
 from ocl_runtime.plan.target import Target
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Slots:
     first: int = 0
     slots: list[Slot] = field(default_factory=list)
     watch_fusion: Callable[[Fusion], None] | None = None
+    choices: Choices | None = None
 
     def allocate(self, nbytes: int, where: Where = "") -> Slot:
         """A slot that is allocated when the plan runs."""

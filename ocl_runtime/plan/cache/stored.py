@@ -3,8 +3,8 @@
 A file holds the plans for one structure and what may be written over, each beside its guards, and the kernels of all of
 them with what they were compiled to. They are pickled: the folder is private, as that of a compiler's cache is
 (`ocl_runtime.private_folder`), a digest finds out what is damaged, and only classes of this library are read. What a
-plan depends on beside its expression is part of the key: the target, the device and its driver, the versions of Python
-and NumPy, and every file of this library.
+plan depends on beside its expression is part of the key: the target, the device and its driver, what was measured of
+variants, the versions of Python and NumPy, and every file of this library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import pickle
 import sys
 import threading
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
@@ -94,13 +94,15 @@ class _File(NamedTuple):
 
 
 class StoredPlans:
-    """The plans for one executor among the files of its programs. Any thread may use them."""
+    """The plans for one executor among the files of its programs. Any thread may use them. `tuned` says what was
+    measured by now, which plans follow from, too."""
 
-    def __init__(self, files: ProgramFiles, made_for: str) -> None:
+    def __init__(self, files: ProgramFiles, made_for: str, tuned: Callable[[], str] = str) -> None:
         self.damaged = 0
         """Files that could not be read, or were not what was written."""
         self._files = files
         self._made_for = made_for
+        self._tuned = tuned
         self._kernels: dict[bytes, Kernel] = {}
         """Those that have been read or written."""
         self._open: dict[bytes, _File] = {}
@@ -144,7 +146,9 @@ class StoredPlans:
                 self._files.write(key, pickle.dumps(([tuple(plan) for plan in plans], kernels)))
 
     def _key(self, structure: Hashable, donation: Hashable) -> bytes:
-        return hashlib.sha256(f"{self._made_for} {_LIBRARY} {structure!r} {donation!r}".encode()).digest()
+        return hashlib.sha256(
+            f"{self._made_for} {self._tuned()} {_LIBRARY} {structure!r} {donation!r}".encode()
+        ).digest()
 
     def _read(self, key: bytes) -> tuple[list[_Plan], dict[bytes, bytes]]:
         try:

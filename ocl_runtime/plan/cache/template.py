@@ -153,7 +153,13 @@ class Template:
 
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         self.donated, self.made_for = donation.storages, unplanned.sizes
-        memory = Slots(executor.target, executor.kernels, len(leaves), watch_fusion=unplanned.watch_fusion)
+        memory = Slots(
+            executor.target,
+            executor.kernels,
+            len(leaves),
+            watch_fusion=unplanned.watch_fusion,
+            choices=executor.choices,
+        )
         needed = {nodes[index] for index in donation.needed}
         offered = Donation([leaves[index] for index in donation.storages], needed)
         made = (

@@ -66,7 +66,7 @@ def elementwise_launch(
 
     Leaves among the values are buffers, iotas and scalars.
     """
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     laid_out_leaves = leaf_layouts(values)
     pointers = len(laid_out_leaves) + len(table_layouts(values)) + len(outputs)
     numbers = sum(isinstance(value, Leaf) for value in values) - len(laid_out_leaves)

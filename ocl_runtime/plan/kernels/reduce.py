@@ -206,7 +206,7 @@ def _lanes(space: _Space, reduction: Reduction, target: Target) -> tuple[int, in
 
 
 def _launch(reduction: Reduction, lowering: Lowering) -> Launch:
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     space, plan = _collapsed(reduction), reduction.order
     lanes, chains, whole = _lanes(space, reduction, target)
     rank, rows, split = len(space.kept), plan.way == "rows", plan.parts > 1

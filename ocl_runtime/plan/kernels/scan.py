@@ -158,7 +158,7 @@ def _launch(
     lowering: Lowering,
     words: Storage | None = None,
 ) -> Launch:
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     shape, axis = scanning.shape, scanning.axis
     order = [*(axis_index for axis_index in range(len(shape)) if axis_index != axis), axis]
     layouts = [layout.permute(order) for layout in (*leaf_layouts(scanning.values), Layout.contiguous(shape))]

@@ -59,7 +59,7 @@ def scatter_launch(
 ) -> Launch:
     """The launch that writes into a buffer for every place of `shape`, which is not empty. The last of the values is
     the operation `scatter`; the others share no memory with the buffer."""
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     *operands, landing = values
     assert isinstance(landing, Operation)
     if op == "pack":
@@ -103,7 +103,7 @@ def _pack_launch(
     lowering: Lowering,
 ) -> Launch:
     """The launch that packs rows."""
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     value, kept, begin = args
     (rows, width), layouts = shape, leaf_layouts(operands)
     team, stripes, each = (target.group_size, 4, 4) if target.kind == "gpu" else (1, 1, _PACKED_TILE)
@@ -170,7 +170,7 @@ def _table_launch(
     lowering: Lowering,
 ) -> Launch | None:
     """The launch with tables in local memory; None where places have to be counted in 64 bits."""
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     count = math.prod(shape)
     shape, layouts = collapse(shape, leaf_layouts(operands))
     tile = table.team * STRIPES

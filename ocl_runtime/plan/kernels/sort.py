@@ -87,7 +87,7 @@ def _collapsed(sorting: Sorting) -> tuple[Shape, list[Layout]]:
 
 def _rows_launch(sorting: Sorting, storage: Storage, lowering: Lowering) -> Launch:
     """The launch that sorts short rows."""
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     kept, leaves = _collapsed(sorting)
     length, rows = sorting.shape[-1], math.prod(kept)
     if target.kind == "cpu":
@@ -211,7 +211,7 @@ def _pass_launch(
     lowering: Lowering,
 ) -> Launch:
     """The launch that counts the digits of a pass, or that writes elements by the scanned counts."""
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     kept, leaves = _collapsed(sorting)
     length, rows = sorting.shape[-1], math.prod(kept)
     everywhere, counted = Layout.contiguous((rows * length,)), Layout.contiguous((rows * DIGITS * way.tiles,))

@@ -148,7 +148,7 @@ def transpose_launch(
     apart: bool,
 ) -> Launch:
     """The launch that writes values at every place of `shape`; see `elementwise_launch`."""
-    target, kernels, names, where = lowering
+    target, kernels, names, where, _ = lowering
     lane, count = len(shape) - 1, len(layouts) - len(outputs)
     down, along = how.tile or (1, 1)
     units = dict(enumerate(shape))

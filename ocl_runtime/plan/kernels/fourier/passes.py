@@ -157,7 +157,7 @@ def _launch(
     inverse: bool,
     lowering: Lowering,
 ) -> Launch:
-    target, kernels, _, where = lowering
+    target, kernels, _, where, _ = lowering
     radices = factors(pass_.n, _LARGEST_RADIX) or (1,)
     axes = pass_.axes or (_Axis(1, 0, 0),)
     count = axes[0].size

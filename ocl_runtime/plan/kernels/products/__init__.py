@@ -7,5 +7,6 @@ tile.py          the tile of a work-group, and how its work-items share it
 stage.py         an operand on its way to local memory
 tiles.py         launches of kernels in which each work-group has a tile, and which tile
 tile_kernel.py   those kernels
+variant.py       the ways that are worth being measured, as data
 launches.py      which of them it is
 """

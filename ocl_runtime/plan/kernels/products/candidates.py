@@ -14,7 +14,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, F16, DType
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.form import aligned
-from ocl_runtime.plan.kernels.products.contraction import Contraction
+from ocl_runtime.plan.kernels.products.contraction import Contraction, parts_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.target import Target
 
@@ -103,6 +103,13 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
         tile = Tile(each.warps, each.fragments, inner, each.room, accumulator, pad)
         if tile.items <= target.group_size and tile.local_bytes <= target.local_bytes:
             yield tile, each.rate * 4 / max(4, accumulator.size)
+
+
+def tile_parts(k: int, wanted: int, tile: AnyTile) -> tuple[int, int]:
+    """How many parts of k there are where about `wanted` are, and how long each is: whole steps of a tile."""
+    _, per = parts_of(k, wanted, LEAST_PART)
+    per = -(-per // tile.inner) * tile.inner
+    return -(-k // per), per
 
 
 def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:

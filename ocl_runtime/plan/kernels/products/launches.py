@@ -1,19 +1,23 @@
 """Which kernel multiplies matrices.
 
-The order in which products are added depends on the shapes, the dtype and the target only.
+The order in which products are added depends on the shapes, the dtype and the target, and where this very product was
+measured (`ocl_runtime.tuning`), on what was the fastest there; on nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ocl_ir.graph.build import Contract, Storage
+from ocl_ir.graph.build import Contract, Storage, buffer
+from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.values import Leaf
-from ocl_runtime.plan.kernels.lowering import Lowering
-from ocl_runtime.plan.kernels.products.blocks import block_launches
+from ocl_runtime.plan.kernels.elementwise import elementwise_launch
+from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
+from ocl_runtime.plan.kernels.products.blocks import Block, block_launches
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
 from ocl_runtime.plan.kernels.products.tiles import tile_launches, uses_tiles
+from ocl_runtime.plan.kernels.products.variant import Problem, Variant, plain, tile_of, variants
 from ocl_runtime.plan.launch import Launch
 from ocl_runtime.plan.target import Target
 
@@ -23,8 +27,43 @@ def product_launches(
 ) -> list[Launch]:
     """Launches that multiply, and compute what there is of each element; `allocate` gives memory for what lies between.
     More than the product itself is computed only where `joins` says so."""
-    launches = tile_launches if uses_tiles(contraction, lowering.target) else block_launches
-    return launches(contraction, elements, allocate, lowering)
+    choices = lowering.choices
+    if choices is not None:
+        choices.asked(PRODUCTS, contraction)
+        for problem, text in choices.records(PRODUCTS):
+            known = Problem.parse(problem)
+            variant = _possible(text, contraction, lowering.target) if known and known.holds(contraction) else None
+            if variant is not None:
+                launches = variant_launches(variant, contraction, elements, allocate, lowering)
+                choices.used(PRODUCTS, problem, [launch.kernel for launch in launches])
+                return launches
+    launches_of = tile_launches if uses_tiles(contraction, lowering.target) else block_launches
+    return launches_of(contraction, elements, allocate, lowering)
+
+
+def variant_launches(
+    variant: Variant,
+    contraction: Contraction,
+    elements: Elements,
+    allocate: Callable[[int], Storage],
+    lowering: Lowering,
+) -> list[Launch]:
+    """The same by one of the `variants` of the product."""
+    if variant.kind == "tiles":
+        tile = tile_of(variant, contraction, lowering.target)
+        assert tile is not None, "it is one of the variants"
+        return tile_launches(contraction, elements, allocate, lowering, (tile, variant.parts))
+    rows, vectors = variant.shape
+    block = Block(rows, vectors, variant.parts)
+    if elements.is_bare:
+        return block_launches(contraction, elements, allocate, lowering, block)
+    # Kernels of blocks store the product itself: what else there is of its elements is computed of that.
+    layout = Layout.contiguous(elements.shape)
+    between = allocate(layout.size * contraction.dtype.size)
+    launches = block_launches(contraction, Elements.bare(contraction, between), allocate, lowering, block)
+    product = Leaf(buffer(between, contraction.dtype, layout), layout, False)
+    values = (product, *elements.values[1:])
+    return [*launches, elementwise_launch(values, elements.shape, elements.outputs, lowering, apart=True)]
 
 
 def contract_launches(
@@ -45,3 +84,9 @@ def joins(group: Group, target: Target) -> bool:
 def is_read_in_place(contraction: Contraction, target: Target) -> bool:
     """Whether the right matrix is read as it lies; otherwise its columns have to lie next to each other."""
     return contraction.right.layout.strides[-1] in (0, 1) or uses_tiles(contraction, target)
+
+
+def _possible(text: str, contraction: Contraction, target: Target) -> Variant | None:
+    """The variant that a record says, if it is one of those of the product: a record is what some file says."""
+    variant = Variant.parse(text)
+    return variant if variant in variants(plain(contraction), target) else None

@@ -18,8 +18,8 @@ from ocl_runtime.plan.fusion.values import Leaf, Operation, Product, Value, leaf
 from ocl_runtime.plan.kernels.form import Output, Parameters, Term, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names, output_names
-from ocl_runtime.plan.kernels.products.candidates import LEAST_PART, chosen, is_turned, tiles, width
-from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, collapsed, parts_of, sum_of_parts
+from ocl_runtime.plan.kernels.products.candidates import chosen, is_turned, tile_parts, tiles, width
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, collapsed, sum_of_parts
 from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
 from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
 from ocl_runtime.plan.kernels.products.matrix import element_dtype
@@ -45,15 +45,18 @@ def uses_tiles(contraction: Contraction, target: Target) -> bool:
 
 
 def tile_launches(
-    contraction: Contraction, elements: Elements, allocate: Callable[[int], Storage], lowering: Lowering
+    contraction: Contraction,
+    elements: Elements,
+    allocate: Callable[[int], Storage],
+    lowering: Lowering,
+    tile_and_parts: tuple[AnyTile, int] | None = None,
 ) -> list[Launch]:
-    """One to four launches that multiply, and compute what there is of each element."""
+    """One to four launches that multiply, and compute what there is of each element, by a tile and a number of parts,
+    or those `chosen`."""
     target = lowering.target
     batch, (m, n, k) = contraction.batch, contraction.sizes
-    tile, wanted = chosen(contraction, target)
-    parts, per = parts_of(k, wanted, LEAST_PART)
-    per = -(-per // tile.inner) * tile.inner
-    parts = -(-k // per)
+    tile, wanted = tile_and_parts or chosen(contraction, target)
+    parts, per = tile_parts(k, wanted, tile)
     stored = elements
     if parts > 1:
         between = allocate(parts * math.prod(elements.shape) * contraction.accumulator.size)
