@@ -213,7 +213,9 @@ def test_the_product_is_stored_too_where_it_is_wanted() -> None:
     assert (second == -first).all()
 
 
-@pytest.mark.parametrize("why", ["another reads it", "it is read turned, too", "the target has no tiles", "it is reduced"])
+@pytest.mark.parametrize(
+    "why", ["another reads it", "it is read turned, too", "the target has no tiles", "it is reduced"]
+)
 def test_products_stay_alone_otherwise(why: str) -> None:
     desk = Desk(Target(kind="cpu") if why == "the target has no tiles" else FMA)
     product = graph.contract(desk.random(40, 24)[1], desk.random(24, 40)[1])
