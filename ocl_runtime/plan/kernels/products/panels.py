@@ -1,0 +1,159 @@
+"""Launches of the kernels in which packed panels are multiplied: for CPUs, and matrices that are worth packing (Goto
+and van de Geijn, Anatomy of high-performance matrix multiplication, 2008; Van Zee and van de Geijn, BLIS, 2015).
+
+Both operands are packed by launches of their own (`products.packing`), whatever their strides; a third one multiplies.
+How sums are added up follows from the shapes, the dtype and the target; how many tiles and panels a work-item has does
+not matter for that. Where k is too long to be accurate, or the result has too few blocks to keep all cores busy, k is
+split into parts of whole slices, and a reduction joins these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ocl_ir.graph.build import Storage
+from ocl_ir.types import COMPLEX_LANES, LANES
+from ocl_runtime.plan.kernels.form import Parameters, index_dtype
+from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.kernels.naming import leaf_names
+from ocl_runtime.plan.kernels.products.contraction import Contraction, collapsed, parts_of, sum_of_parts
+from ocl_runtime.plan.kernels.products.packing import pack
+from ocl_runtime.plan.kernels.products.panel import Panel
+from ocl_runtime.plan.kernels.products.panel_kernel import PanelForm, build
+from ocl_runtime.plan.kernels.reduce import reduce_launches
+from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.target import Target
+
+_SLICE_BYTES = 768
+"""Of a row of a slice: a line of 64 columns is 48 kB then, and no multiple of what caches map to one place."""
+_LOCAL_BYTES = 96 << 10
+"""Of sums between two slices; half a core's cache is left to chunks."""
+_LEAST_PART = 512
+"""Products below which a part is not worth the reduction that joins it."""
+_BLOCKS_PER_UNIT = 4
+"""Blocks of the result for each core, so that all of them end about the same time."""
+
+
+class _Shape(NamedTuple):
+    """A register block; `speed`: how fast a core is with it, beside the fastest."""
+
+    rows: int
+    vectors: int
+    speed: float
+
+
+_SHAPES = (_Shape(6, 4, 1.0), _Shape(8, 2, 0.97))
+
+
+def uses_panels(contraction: Contraction, target: Target) -> bool:
+    """Whether operands are packed, on a device and for a size for which that is worth it."""
+    m, n, k = contraction.sizes
+    if target.kind != "cpu":
+        return False
+    lanes = _lanes(contraction, target)
+    room = target.local_bytes >= _SHAPES[0].rows * _SHAPES[0].vectors * lanes * contraction.accumulator.size
+    return lanes > 1 and room and m >= 16 and n >= 2 * lanes and k >= 16
+
+
+def panel_launches(
+    contraction: Contraction, storage: Storage, allocate: Callable[[int], Storage], lowering: Lowering
+) -> list[Launch]:
+    """Three or more launches that multiply into a dense storage."""
+    target, accumulator = lowering.target, contraction.accumulator
+    batch, (m, n, k) = contraction.batch, contraction.sizes
+    panel = chosen(contraction, target)
+    tiles, panels, slices = -(-m // panel.rows), -(-n // panel.columns), -(-k // panel.depth)
+    tiles_each, panels_each = _block(tiles, panels, math.prod(batch), panel, target)
+    blocks = -(-tiles // tiles_each), -(-panels // panels_each)
+    wanted = -(-target.compute_units // (math.prod(batch) * blocks[0] * blocks[1]))
+    _, per = parts_of(k, wanted, _LEAST_PART)
+    slices_each = -(-per // panel.depth)
+    parts = -(-slices // slices_each)
+
+    whole = (*batch, m, n)
+    dtype = contraction.dtype if parts == 1 else accumulator
+    to = storage if parts == 1 else allocate(parts * math.prod(whole) * dtype.size)
+    shape, layouts = collapsed(contraction.left.layout, contraction.right.layout, whole, parts)
+    leaves = contraction.left, contraction.right
+    names = leaf_names(leaves, lowering.names)
+    packings = [
+        pack(leaf, name, layout, panel, accumulator, allocate, lowering, left=left)
+        for leaf, name, layout, left in zip(leaves, names, layouts[:2], (True, False), strict=True)
+    ]
+    packed = [operand for _, operand in packings]
+    result = layouts[2]
+    groups = math.prod(batch) * parts * blocks[0] * blocks[1]
+    counts = (groups, k + panel.depth, n + panel.columns * panels_each, m + panel.rows * tiles_each)
+    parameters = Parameters(index_dtype((result, *[operand.layout for operand in packed]), *counts), groups)
+    sizes = {
+        "m": m, "n": n, "k": k, "slices": slices, "slices_each": slices_each, "tiles": tiles, "tiles_each": tiles_each,
+        "panels": panels, "panels_each": panels_each, "blocks_down": blocks[0], "blocks_across": blocks[1],
+    }  # fmt: skip
+    for name, size in sizes.items():
+        parameters.size(name, size)
+    for axis, length in enumerate(shape):
+        parameters.size(f"n{axis}", length)
+    accesses = [
+        parameters.memory(
+            name, accumulator, operand.storage, operand.layout, operand.layout.ndim - 1, panel.lanes, general=True
+        )
+        for name, operand in zip(names, packed, strict=True)
+    ]
+    form = PanelForm(
+        left=accesses[0],
+        right=accesses[1],
+        result=parameters.memory("y", dtype, to, result, result.ndim - 1, 1, general=True),
+        specs=tuple(parameters.specs),
+        batch=len(shape),
+        panel=panel,
+        accumulator=accumulator,
+        index=parameters.index,
+        fp16=target.fp16,
+    )
+    kernel = lowering.kernels.get(form, build)
+    launch = Launch(kernel, tuple(parameters.args), (groups, 1, 1), (1, 1, 1), lowering.where)
+    launches = [*(packing for packing, _ in packings), launch]
+    if parts == 1:
+        return launches
+    joined = sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
+    return [*launches, *reduce_launches(joined, allocate, lowering)]
+
+
+def chosen(contraction: Contraction, target: Target) -> Panel:
+    """The register block that takes the least time for a size, and the slices."""
+    m, n, k = contraction.sizes
+    lanes, size = _lanes(contraction, target), contraction.accumulator.size
+    deepest = max(lanes, _SLICE_BYTES // size // lanes * lanes)
+    depth = next((depth for depth in (deepest // 3, deepest * 2 // 3) if k <= depth and depth % lanes == 0), deepest)
+    best, least = _SHAPES[0], 0.0
+    for shape in _SHAPES:
+        columns = shape.vectors * lanes
+        time = -(-m // shape.rows) * shape.rows * -(-n // columns) * columns / shape.speed
+        if not least or time < least:
+            best, least = shape, time
+    room = min(_LOCAL_BYTES, target.local_bytes)
+    slots = max(1, room // (best.rows * best.vectors * lanes * size))
+    return Panel(best.rows, best.vectors, lanes, depth, slots)
+
+
+def _block(tiles: int, panels: int, batch: int, panel: Panel, target: Target) -> tuple[int, int]:
+    """Tiles and panels of a work-item: as many as have room, and about as many rows as columns, unless cores would have
+    nothing to do."""
+    wanted = _BLOCKS_PER_UNIT * target.compute_units
+    across = max(1, min(4, panel.slots, panels))
+    down = max(1, min(panel.slots // across, tiles))
+    while batch * -(-tiles // down) * -(-panels // across) < wanted and down * across > 1:
+        if down * panel.rows >= across * panel.columns or across == 1:
+            down = -(-down // 2)
+        else:
+            across = -(-across // 2)
+    # Blocks of equal size, so that none is left with a rest.
+    return -(-tiles // -(-tiles // down)), -(-panels // -(-panels // across))
+
+
+def _lanes(contraction: Contraction, target: Target) -> int:
+    accumulator = contraction.accumulator
+    most = COMPLEX_LANES[-1] if accumulator.is_complex else LANES[-1]
+    return max(1, min(most, target.vector_bytes // accumulator.size))
