@@ -80,14 +80,15 @@ class _Builder:
         with k.for_(begin, end, dtype=form.index, hint="slice") as slice_:
             count = k.op("minimum", sizes["k"] - slice_ * form.panel.depth, form.panel.depth)
             count = k.convert(count, U64, hint="count")
-            is_first, is_last = k.op("eq", slice_, begin), k.op("eq", slice_ + 1, end)
+            goes_on = k.op("ne", slice_, begin, hint="goes_on")
+            is_last = k.op("eq", slice_ + 1, end, hint="is_last")
             with k.for_(panel, panel_end, dtype=form.index, hint="panel") as across:
                 right = self._chunk(form.right, where, slice_, across)
                 with k.for_(tile, tile_end, dtype=form.index, hint="tile") as down:
                     left = self._chunk(form.left, where, slice_, down)
                     slot = (across - panel) * sizes["tiles_each"] + (down - tile)
                     slot = k.convert(slot * form.panel.block, U64, hint="slot")
-                    block = self._started(is_first, slot)
+                    block = self._started(goes_on, slot)
                     self._multiply(left, right, count, block)
                     self._finish(front, down * form.panel.rows, across * form.panel.columns, is_last, slot, block)
         return k.build()
@@ -102,7 +103,7 @@ class _Builder:
 
     # ------------------------------------------------------------------ the product
 
-    def _started(self, is_first: Ref, slot: Ref) -> _Block:
+    def _started(self, goes_on: Ref, slot: Ref) -> _Block:
         """The register block: zeros in front of the first slice, what the last one left in front of another."""
         k, form, panel = self._k, self._form, self._form.panel
         zero = k.const(0.0 if form.accumulator.is_inexact else 0, with_lanes(form.accumulator, panel.lanes))
@@ -110,7 +111,7 @@ class _Builder:
             [k.variable(zero, hint=f"acc_{row}_{vector}") for vector in range(panel.vectors)]
             for row in range(panel.rows)
         ]
-        with k.if_(k.op("not", is_first)):
+        with k.if_(goes_on):
             for row, sums in enumerate(block):
                 for vector, sum_ in enumerate(sums):
                     at = slot + (row * panel.columns + vector * panel.lanes)
@@ -138,9 +139,7 @@ class _Builder:
 
     # ------------------------------------------------------------------ results
 
-    def _finish(
-        self, front: Mapping[int, Ref], row: Ref, column: Ref, is_last: Ref, slot: Ref, block: _Block
-    ) -> None:
+    def _finish(self, front: Mapping[int, Ref], row: Ref, column: Ref, is_last: Ref, slot: Ref, block: _Block) -> None:
         """Stores the results, or leaves the sums for the next slice. A block that reaches beyond the matrix is laid in
         local memory, from where the elements that exist are stored one by one."""
         k, panel, sizes = self._k, self._form.panel, self._sizes
@@ -161,10 +160,11 @@ class _Builder:
         k, form, panel, sizes = self._k, self._form, self._form.panel, self._sizes
         rows = k.op("minimum", sizes["m"] - row, panel.rows)
         columns = k.op("minimum", sizes["n"] - column, panel.columns)
-        with k.for_(0, rows, dtype=form.index, hint="down") as down:
-            with k.for_(0, columns, dtype=form.index, hint="across") as across:
-                at = slot + k.convert(down * panel.columns + across, U64)
-                self._result(front, row + down, column + across, k.load(self._sums, at), 1)
+        rows_of = k.for_(0, rows, dtype=form.index, hint="down")
+        columns_of = k.for_(0, columns, dtype=form.index, hint="across")
+        with rows_of as down, columns_of as across:
+            at = slot + k.convert(down * panel.columns + across, U64)
+            self._result(front, row + down, column + across, k.load(self._sums, at), 1)
 
     def _result(self, front: Mapping[int, Ref], row: Ref, column: Ref, product: Ref, lanes: int) -> None:
         """Stores neighbouring results of a row. Everything that becomes of a product goes through here."""

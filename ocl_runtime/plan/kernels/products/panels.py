@@ -1,7 +1,7 @@
 """Launches of the kernels in which packed panels are multiplied: for CPUs, and matrices that are worth packing (Goto
 and van de Geijn, Anatomy of high-performance matrix multiplication, 2008; Van Zee and van de Geijn, BLIS, 2015).
 
-Both operands are packed by launches of their own (`products.packing`), whatever their strides; a third one multiplies.
+Both operands are packed by a launch of its own (`products.packing`), whatever their strides; a second one multiplies.
 How sums are added up follows from the shapes, the dtype and the target; how many tiles and panels a work-item has does
 not matter for that. Where k is too long to be accurate, or the result has too few blocks to keep all cores busy, k is
 split into parts of whole slices, and a reduction joins these.
@@ -60,7 +60,7 @@ def uses_panels(contraction: Contraction, target: Target) -> bool:
 def panel_launches(
     contraction: Contraction, storage: Storage, allocate: Callable[[int], Storage], lowering: Lowering
 ) -> list[Launch]:
-    """Three or more launches that multiply into a dense storage."""
+    """Two or more launches that multiply into a dense storage."""
     target, accumulator = lowering.target, contraction.accumulator
     batch, (m, n, k) = contraction.batch, contraction.sizes
     panel = chosen(contraction, target)
@@ -78,11 +78,7 @@ def panel_launches(
     shape, layouts = collapsed(contraction.left.layout, contraction.right.layout, whole, parts)
     leaves = contraction.left, contraction.right
     names = leaf_names(leaves, lowering.names)
-    packings = [
-        pack(leaf, name, layout, panel, accumulator, allocate, lowering, left=left)
-        for leaf, name, layout, left in zip(leaves, names, layouts[:2], (True, False), strict=True)
-    ]
-    packed = [operand for _, operand in packings]
+    packing, packed = pack(leaves, names, layouts[:2], panel, accumulator, allocate, lowering)
     result = layouts[2]
     groups = math.prod(batch) * parts * blocks[0] * blocks[1]
     counts = (groups, k + panel.depth, n + panel.columns * panels_each, m + panel.rows * tiles_each)
@@ -114,7 +110,7 @@ def panel_launches(
     )
     kernel = lowering.kernels.get(form, build)
     launch = Launch(kernel, tuple(parameters.args), (groups, 1, 1), (1, 1, 1), lowering.where)
-    launches = [*(packing for packing, _ in packings), launch]
+    launches = [packing, launch]
     if parts == 1:
         return launches
     joined = sum_of_parts(to, storage, (parts, math.prod(whole)), contraction, target)
