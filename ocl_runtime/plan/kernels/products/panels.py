@@ -32,6 +32,12 @@ _LOCAL_BYTES = 96 << 10
 """Of sums between two slices; half a core's cache is left to chunks."""
 _LEAST_PART = 512
 """Products below which a part is not worth the reduction that joins it."""
+_LEAST_ROWS = 16
+"""Rows below which the right matrix is not read often enough to be worth packing."""
+_LEAST_DEPTH = 16
+"""Products for each result below which the left one is not."""
+_LEAST_WORK = 1 << 18
+"""Multiplications below which a second launch takes longer than packing saves."""
 _BLOCKS_PER_UNIT = 4
 """Blocks of the result for each core, so that all of them end about the same time."""
 
@@ -54,7 +60,8 @@ def uses_panels(contraction: Contraction, target: Target) -> bool:
         return False
     lanes = _lanes(contraction, target)
     room = target.local_bytes >= _SHAPES[0].rows * _SHAPES[0].vectors * lanes * contraction.accumulator.size
-    return lanes > 1 and room and m >= 16 and n >= 2 * lanes and k >= 16
+    wide_enough = lanes > 1 and m >= _LEAST_ROWS and n >= 2 * lanes and k >= _LEAST_DEPTH
+    return room and wide_enough and math.prod(contraction.batch) * m * n * k >= _LEAST_WORK
 
 
 def panel_launches(
@@ -141,7 +148,7 @@ def _block(tiles: int, panels: int, batch: int, panel: Panel, target: Target) ->
     across = max(1, min(4, panel.slots, panels))
     down = max(1, min(panel.slots // across, tiles))
     while batch * -(-tiles // down) * -(-panels // across) < wanted and down * across > 1:
-        if down * panel.rows >= across * panel.columns or across == 1:
+        if across == 1 or (down > 1 and down * panel.rows >= across * panel.columns):
             down = -(-down // 2)
         else:
             across = -(-across // 2)
