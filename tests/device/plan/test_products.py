@@ -6,6 +6,7 @@ This file is also a program (`tests.support.oclgrind`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -57,21 +58,33 @@ def compare(left: tuple[Any, Any], right: tuple[Any, Any], dtype: str) -> None:
     np.testing.assert_array_equal((left[0] @ right[0]).numpy(), expected)
 
 
+@pytest.fixture(scope="module")
+def packing() -> Iterator[ocl.Runtime]:
+    """A runtime that packs small operands, too, and keeps no plans."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(panels, "_LEAST_REUSE", 0)
+        patch.setattr(panels, "_LEAST_WORK", 0)
+        yield ocl.Runtime(choose(), Settings(cache_folder=None))
+
+
 @FEW
 @given(
     st.data(), st.sampled_from(DTYPES), st.tuples(LENGTHS, LENGTHS, LENGTHS), st.lists(st.integers(1, 3), max_size=2)
 )
-def test_products_are_those_of_numpy(data: st.DataObject, dtype: str, sizes: tuple[int, ...], front: list[int]) -> None:
+def test_products_are_those_of_numpy(
+    packing: ocl.Runtime, data: st.DataObject, dtype: str, sizes: tuple[int, ...], front: list[int]
+) -> None:
     m, k, n = sizes
     fronts = [tuple(data.draw(st.sampled_from([length, 1])) for length in front) for _ in range(2)]
-    left = operand(data.draw(views((*fronts[0], m, k))), dtype, 0)
-    right = operand(data.draw(views((*fronts[1], k, n))), dtype, 1)
-    compare(left, right, dtype)
+    with ocl.use(packing):
+        left = operand(data.draw(views((*fronts[0], m, k))), dtype, 0)
+        right = operand(data.draw(views((*fronts[1], k, n))), dtype, 1)
+        compare(left, right, dtype)
 
 
 def main() -> None:
     """Multiplies on the simulator, with short slices, so that small matrices have several."""
-    panels._SLICE_BYTES, panels._LEAST_WORK = 32, 0
+    panels._SLICE_BYTES, panels._LEAST_REUSE, panels._LEAST_WORK = 32, 0, 0
     device = choose("oclgrind")
     made = ocl.Runtime(device, Settings(cache_folder=None))
     made.executor.target = replace(made.executor.target, kind="cpu", vector_bytes=16, fp16=False)

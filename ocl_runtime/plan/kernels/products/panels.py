@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ocl_ir.graph.build import Storage
-from ocl_ir.types import COMPLEX_LANES, LANES
+from ocl_ir.types import LANES
 from ocl_runtime.plan.kernels.form import Parameters, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
@@ -32,11 +32,10 @@ _LOCAL_BYTES = 96 << 10
 """Of sums between two slices; half a core's cache is left to chunks."""
 _LEAST_PART = 512
 """Products below which a part is not worth the reduction that joins it."""
-_LEAST_ROWS = 16
-"""Rows below which the right matrix is not read often enough to be worth packing."""
-_LEAST_DEPTH = 16
-"""Products for each result below which the left one is not."""
-_LEAST_WORK = 1 << 18
+_LEAST_REUSE = 64
+"""Multiplications for each element that is packed, below which blocks that read operands where they lie take less time:
+64 by 100,000 by 64 took half as long in blocks (2 cores, Intel's driver and PoCL), 256 of each twice as long."""
+_LEAST_WORK = 1 << 22
 """Multiplications below which a second launch takes longer than packing saves."""
 _BLOCKS_PER_UNIT = 4
 """Blocks of the result for each core, so that all of them end about the same time."""
@@ -56,12 +55,13 @@ _SHAPES = (_Shape(6, 4, 1.0), _Shape(8, 2, 0.97))
 def uses_panels(contraction: Contraction, target: Target) -> bool:
     """Whether operands are packed, on a device and for a size for which that is worth it."""
     m, n, k = contraction.sizes
-    if target.kind != "cpu":
-        return False
+    if target.kind != "cpu" or contraction.accumulator.is_complex:
+        return False  # complex numbers leave too few registers
     lanes = _lanes(contraction, target)
-    room = target.local_bytes >= _SHAPES[0].rows * _SHAPES[0].vectors * lanes * contraction.accumulator.size
-    wide_enough = lanes > 1 and m >= _LEAST_ROWS and n >= 2 * lanes and k >= _LEAST_DEPTH
-    return room and wide_enough and math.prod(contraction.batch) * m * n * k >= _LEAST_WORK
+    block = _SHAPES[0].rows * _SHAPES[0].vectors * lanes * contraction.accumulator.size
+    if lanes == 1 or n < 2 * lanes or block > target.local_bytes:
+        return False
+    return m * n >= _LEAST_REUSE * (m + n) and math.prod(contraction.batch) * m * n * k >= _LEAST_WORK
 
 
 def panel_launches(
@@ -157,6 +157,4 @@ def _block(tiles: int, panels: int, batch: int, panel: Panel, target: Target) ->
 
 
 def _lanes(contraction: Contraction, target: Target) -> int:
-    accumulator = contraction.accumulator
-    most = COMPLEX_LANES[-1] if accumulator.is_complex else LANES[-1]
-    return max(1, min(most, target.vector_bytes // accumulator.size))
+    return max(1, min(LANES[-1], target.vector_bytes // contraction.accumulator.size))
