@@ -1,4 +1,4 @@
-/* a in chunks of 6 rows, b in chunks of 64 columns, by 192    f32 */
+/* a in chunks of 6 rows, b in chunks of 64 columns, by 384    f32 */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
@@ -39,9 +39,9 @@ void pack_panels(const uint k,
     const uint group = get_group_id(0);
     if (group < left_groups) {
         const uint rest_1 = group / left_runs % slices;
-        const uint begin = rest_1 * 192;
+        const uint begin = rest_1 * 384;
         const uint difference = k - begin;
-        const uint count = min(difference, 192u);
+        const uint count = min(difference, 384u);
         const uint first = group % left_runs * left_per;
         const uint sum = first + left_per;
         const uint last = min(sum, left_chunks);
@@ -66,46 +66,46 @@ void pack_panels(const uint k,
                 const float16 a_i = vload16(0, a + (a_row + (begin + i)));
                 STORE(float16, y0 + (to + (ulong)i), a_i);
             }
-            const ulong sum_8 = to + 192;
+            const ulong sum_8 = to + 384;
             const uint a_row_1 = smaller * a_stride0;
             for (uint i_1 = 0; i_1 < whole; i_1 += 16) {
                 const float16 a_i_1 = vload16(0, a + (a_row_1 + (begin + i_1)));
                 STORE(float16, y0 + (sum_8 + (ulong)i_1), a_i_1);
             }
-            const ulong sum_11 = to + 384;
+            const ulong sum_11 = to + 768;
             const uint a_row_2 = smaller_1 * a_stride0;
             for (uint i_2 = 0; i_2 < whole; i_2 += 16) {
                 const float16 a_i_2 = vload16(0, a + (a_row_2 + (begin + i_2)));
                 STORE(float16, y0 + (sum_11 + (ulong)i_2), a_i_2);
             }
-            const ulong sum_14 = to + 576;
+            const ulong sum_14 = to + 1152;
             const uint a_row_3 = smaller_2 * a_stride0;
             for (uint i_3 = 0; i_3 < whole; i_3 += 16) {
                 const float16 a_i_3 = vload16(0, a + (a_row_3 + (begin + i_3)));
                 STORE(float16, y0 + (sum_14 + (ulong)i_3), a_i_3);
             }
-            const ulong sum_17 = to + 768;
+            const ulong sum_17 = to + 1536;
             const uint a_row_4 = smaller_3 * a_stride0;
             for (uint i_4 = 0; i_4 < whole; i_4 += 16) {
                 const float16 a_i_4 = vload16(0, a + (a_row_4 + (begin + i_4)));
                 STORE(float16, y0 + (sum_17 + (ulong)i_4), a_i_4);
             }
-            const ulong sum_20 = to + 960;
+            const ulong sum_20 = to + 1920;
             const uint a_row_5 = smaller_4 * a_stride0;
             for (uint i_5 = 0; i_5 < whole; i_5 += 16) {
                 const float16 a_i_5 = vload16(0, a + (a_row_5 + (begin + i_5)));
                 STORE(float16, y0 + (sum_20 + (ulong)i_5), a_i_5);
             }
             const uint a_row_6 = row * a_stride0;
-            const ulong sum_23 = to + 192;
+            const ulong sum_23 = to + 384;
             const uint a_row_7 = smaller * a_stride0;
-            const ulong sum_24 = to + 384;
+            const ulong sum_24 = to + 768;
             const uint a_row_8 = smaller_1 * a_stride0;
-            const ulong sum_25 = to + 576;
+            const ulong sum_25 = to + 1152;
             const uint a_row_9 = smaller_2 * a_stride0;
-            const ulong sum_26 = to + 768;
+            const ulong sum_26 = to + 1536;
             const uint a_row_10 = smaller_3 * a_stride0;
-            const ulong sum_27 = to + 960;
+            const ulong sum_27 = to + 1920;
             const uint a_row_11 = smaller_4 * a_stride0;
             for (uint i_6 = whole; i_6 < count; ++i_6) {
                 const uint sum_28 = begin + i_6;
@@ -127,9 +127,9 @@ void pack_panels(const uint k,
     } else {
         const uint difference_2 = group - left_groups;
         const uint rest_4 = difference_2 / right_runs % slices;
-        const uint begin_1 = rest_4 * 192;
+        const uint begin_1 = rest_4 * 384;
         const uint difference_3 = k - begin_1;
-        const uint count_1 = min(difference_3, 192u);
+        const uint count_1 = min(difference_3, 384u);
         const uint first_1 = difference_2 % right_runs * right_per;
         const uint sum_35 = first_1 + right_per;
         const uint last_1 = min(sum_35, right_chunks);

@@ -1,4 +1,4 @@
-/* y = a @ b    f32, in f32, 6 x 64 elements in registers, slices of 192 */
+/* y = a @ b    f32, in f32, 6 x 64 elements in registers, slices of 384 */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
@@ -48,8 +48,8 @@ void contract(const uint m,
     const uint sum_2 = begin + slices_each;
     const uint end = min(sum_2, slices);
     for (uint slice = begin; slice < end; ++slice) {
-        const uint difference = k - slice * 192;
-        const ulong count = (ulong)min(difference, 192u);
+        const uint difference = k - slice * 384;
+        const ulong count = (ulong)min(difference, 384u);
         const bool goes_on = slice != begin;
         const bool is_last = slice + 1 == end;
         const uint b_row = slice * b_stride0;
@@ -124,27 +124,27 @@ void contract(const uint m,
                     acc_0_1 = fma(repeated, b_value_1, acc_0_1);
                     acc_0_2 = fma(repeated, b_value_2, acc_0_2);
                     acc_0_3 = fma(repeated, b_value_3, acc_0_3);
-                    const float16 repeated_1 = (float16)(a[sum_33 + 192]);
+                    const float16 repeated_1 = (float16)(a[sum_33 + 384]);
                     acc_1_0 = fma(repeated_1, b_value, acc_1_0);
                     acc_1_1 = fma(repeated_1, b_value_1, acc_1_1);
                     acc_1_2 = fma(repeated_1, b_value_2, acc_1_2);
                     acc_1_3 = fma(repeated_1, b_value_3, acc_1_3);
-                    const float16 repeated_2 = (float16)(a[sum_33 + 384]);
+                    const float16 repeated_2 = (float16)(a[sum_33 + 768]);
                     acc_2_0 = fma(repeated_2, b_value, acc_2_0);
                     acc_2_1 = fma(repeated_2, b_value_1, acc_2_1);
                     acc_2_2 = fma(repeated_2, b_value_2, acc_2_2);
                     acc_2_3 = fma(repeated_2, b_value_3, acc_2_3);
-                    const float16 repeated_3 = (float16)(a[sum_33 + 576]);
+                    const float16 repeated_3 = (float16)(a[sum_33 + 1152]);
                     acc_3_0 = fma(repeated_3, b_value, acc_3_0);
                     acc_3_1 = fma(repeated_3, b_value_1, acc_3_1);
                     acc_3_2 = fma(repeated_3, b_value_2, acc_3_2);
                     acc_3_3 = fma(repeated_3, b_value_3, acc_3_3);
-                    const float16 repeated_4 = (float16)(a[sum_33 + 768]);
+                    const float16 repeated_4 = (float16)(a[sum_33 + 1536]);
                     acc_4_0 = fma(repeated_4, b_value, acc_4_0);
                     acc_4_1 = fma(repeated_4, b_value_1, acc_4_1);
                     acc_4_2 = fma(repeated_4, b_value_2, acc_4_2);
                     acc_4_3 = fma(repeated_4, b_value_3, acc_4_3);
-                    const float16 repeated_5 = (float16)(a[sum_33 + 960]);
+                    const float16 repeated_5 = (float16)(a[sum_33 + 1920]);
                     acc_5_0 = fma(repeated_5, b_value, acc_5_0);
                     acc_5_1 = fma(repeated_5, b_value_1, acc_5_1);
                     acc_5_2 = fma(repeated_5, b_value_2, acc_5_2);
