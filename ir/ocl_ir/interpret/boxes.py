@@ -88,16 +88,15 @@ class Boxes:
         )
         source = self._accesses.memories[stmt.source.id]
         unit = COPY_BYTES // source.pointer.dtype.size
-        if np.count_nonzero(source.misaligned(begin.astype(np.int64), COPY_BYTES)) or np.count_nonzero(
-            row_words % unit
-        ):
+        misaligned = source.misaligned(begin.astype(np.int64), COPY_BYTES)
+        if np.count_nonzero(misaligned) or np.count_nonzero(row_words % unit):
             fact = f"a matrix whose rows do not begin at multiples of {COPY_BYTES} bytes"
             self._faults.fail(IRError, fact, stmt, "align the matrix and its rows, or copy it in another way")
         slot = self._values.at(stmt.slot, items)
         table, places = self._accesses.reach(stmt, WRITE, stmt.table, slot, items, width=MAP_WORDS, align=MAP_ALIGNMENT)
         numbers = np.zeros((items.size, MAP_WORDS // 2), np.uint64)
-        for place, number in enumerate((begin, columns, rows, row_words, stmt.box_rows)):
-            numbers[:, place] = number
+        numbers[:, :4] = np.stack([begin, columns, rows, row_words], axis=1)
+        numbers[:, 4] = stmt.box_rows
         table.put(places, numbers.view(np.uint32))
 
     def _init(self, stmt: InitBoxes, items: Data) -> None:
