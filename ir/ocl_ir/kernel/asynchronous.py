@@ -62,11 +62,14 @@ class Commit(Statement):
     """Ends a batch of copies."""
 
 
+AwaitWhat = Literal["copies", "products"]
+
+
 @dataclass(frozen=True, slots=True)
 class Await(Statement):
     """Goes on when all batches of copies, or all products, are done but for the last `pending`."""
 
-    what: Literal["copies", "products"]
+    what: AwaitWhat
     pending: int
 
 

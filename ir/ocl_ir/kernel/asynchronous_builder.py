@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ocl_ir.kernel.asynchronous import (
     COPY_BYTES,
     Await,
     AwaitBoxes,
+    AwaitWhat,
     Commit,
     CopyAsync,
     CopyBox,
@@ -36,7 +35,7 @@ class AsynchronousBuilder(Blocks):
         """Ends a batch of copies."""
         self.emit(Commit(where=calling_line()))
 
-    def await_(self, what: Literal["copies", "products"], pending: int = 0) -> None:
+    def await_(self, what: AwaitWhat, pending: int = 0) -> None:
         """Waits for all batches of copies, or all products, but for the last `pending`."""
         self.emit(Await(what, pending, where=calling_line()))
 
