@@ -101,7 +101,9 @@ class Boxes:
 
     def _init(self, stmt: InitBoxes, items: Data) -> None:
         self._check_alone(stmt, items)
-        memory, places = self._accesses.reach(stmt, WRITE, stmt.barriers, np.zeros(1), items, width=stmt.count)
+        memory, places = self._accesses.reach(
+            stmt, WRITE, stmt.barriers, np.zeros(1, np.int64), items, width=stmt.count
+        )
         memory.put(places, np.zeros(places.shape, np.uint64))
         for number in range(stmt.count):
             self._barriers[stmt.barriers.id, number] = _Barrier(stmt.boxes)
