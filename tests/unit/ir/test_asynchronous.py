@@ -220,6 +220,17 @@ def test_others_see_a_copy_behind_a_barrier(ordered: bool) -> None:
         c.fails(DataRaceError, "data race on stage[")
 
 
+def test_a_barrier_before_the_wait_does_not_order() -> None:
+    """The copy may be done behind it."""
+    c = Copies()
+    c.copy()
+    c.k.commit()
+    c.k.barrier()
+    c.k.await_("copies")
+    c.store((c.item + 1) & (ITEMS - 1))
+    c.fails(DataRaceError, "data race on stage[")
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_copy_begins_behind_who_reads_what_was_there(ordered: bool) -> None:
     """It may be done at once."""

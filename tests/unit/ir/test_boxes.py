@@ -298,10 +298,14 @@ def test_barriers_are_ready_behind_a_barrier() -> None:
     b.fails(DataRaceError, "data race on there[0]")
 
 
-def test_others_see_boxes_behind_a_barrier() -> None:
+@pytest.mark.parametrize("before", [False, True])
+def test_others_see_boxes_behind_a_barrier(before: bool) -> None:
+    """One before the wait does not order."""
     b = Boxes()
     b.init()
     b.copy()
+    if before:
+        b.k.barrier()
     b.k.await_boxes(b.there, 0, 0)
     b.store()
     b.fails(DataRaceError, "data race on stage[")
