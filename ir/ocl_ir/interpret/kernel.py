@@ -78,11 +78,13 @@ def run(
 ) -> Counters:
     """Runs a verified kernel; arrays among the arguments are changed in place. `print_` gets each line that it prints.
 
-    Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment and
-    for a read of what an array of the kernel holds before anything is stored there,
+    Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment,
+    for a read of what an array of the kernel holds before anything is stored there, and for an access to what a copy or
+    product that goes on still needs,
     `DataRaceError` for accesses without an order, `IRError` for a barrier, collective or shuffle that only a part of
     the group reaches, a lane that there is not, a broken promise of uniformity, a zero divisor, a loop whose index
-    overflows, and for a group that takes more than `max_steps` loop iterations.
+    overflows, boxes that are counted wrongly, a group that ends before what it has begun, and for a group that takes
+    more than `max_steps` loop iterations.
     """
     index_space = launch(kernel, global_size, group_size)
     machine = _Machine(kernel, index_space, args, check_races, max_steps, print_)
