@@ -10,6 +10,7 @@ helpers.py      helper functions: their types, and which come first
 source.py       a kernel as OpenCL C source, with the way back from each line
 combine.py      the sources of several kernels as one program
 compile.py      kernel IR to source, with every stage kept
+opened.py       instructions that a compiler has passed on as comments, in the binary
 driver.py       source or binary to a program
 binaries.py     the binary of a program, asked for while other threads run
 disk.py         built programs on disk

@@ -52,7 +52,7 @@ static inline void ${t.name}(float *sums, const ulong left, const ulong right)
                  "wgmma.mma_async.sync.aligned.m64n${t.columns}k16.f32.${t.dtype}.${t.dtype} "
                  "{${", ".join(f"%{i}" for i in range(t.count))}}, "
                  "%${t.count}, %${t.count + 1}, p, 1, 1, ${int(not t.left_turned)}, ${int(not t.right_turned)}; }"
-                 : ${",\n                   ".join(", ".join(f'"+f"(sums[{i}])' for i in range(first, first + 8)) for first in range(0, t.count, 8))}
+                 : ${",\n                   ".join(", ".join(f'"+f"(sums[{i}])' for i in range(first, min(first + 8, t.count))) for first in range(0, t.count, 8))}
                  : "l"(left), "l"(right)
                  : "memory");
 }
