@@ -254,8 +254,8 @@ class WarpgroupTile(AnyTile):
 
     @property
     def band(self) -> int:
-        """Rows of a warpgroup in a band: those of one of its warps."""
-        return 16
+        """Rows of a warpgroup in a band: with boxes, beside which there is little room, those of one of its warps."""
+        return 16 if self.boxes else GROUP_ROWS
 
     @property
     def band_start(self) -> int:

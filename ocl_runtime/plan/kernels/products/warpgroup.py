@@ -116,15 +116,21 @@ class WarpgroupFragments:
         )
 
     def store_band(self, band: int, local: Ref) -> None:
-        """Stores the sums of one warp of each warpgroup in local memory."""
+        """Stores the sums of a band in local memory: with boxes, those of one warp of each warpgroup."""
         k, tile = self._k, self._tile
-        warp, group, thread = (self._item >> 5) & 3, (self._item >> 2) & 7, self._item & 3
-        with k.if_(k.op("eq", warp, band)):
-            row = self._down * tile.band + group
-            at = k.let(row * tile.row_length + self._across * tile.width + thread * 2 + tile.band_start, "sums_at")
-            count = tile.width // 8
-            with k.for_(0, count, dtype=self._index, hint="fragment", unroll=count) as fragment:
-                for lower in range(2):
-                    pair = [k.load(self._sums, fragment * 4 + (2 * lower + step)) for step in range(2)]
-                    place = at + lower * 8 * tile.row_length + fragment * 8
-                    k.store(local, place, k.bitcast(k.op("vector", *pair), U32), align=8)
+        warp, group = (self._item >> 5) & 3, (self._item >> 2) & 7
+        if tile.boxes:
+            with k.if_(k.op("eq", warp, band)):
+                self._store_rows(local, self._down * tile.band + group)
+        else:
+            self._store_rows(local, self._down * tile.band + warp * 16 + group)
+
+    def _store_rows(self, local: Ref, row: Ref) -> None:
+        """Stores a work-item's part of two rows, the second of which is eight behind."""
+        k, tile, thread, count = self._k, self._tile, self._item & 3, self._tile.width // 8
+        at = k.let(row * tile.row_length + self._across * tile.width + thread * 2 + tile.band_start, "sums_at")
+        with k.for_(0, count, dtype=self._index, hint="fragment", unroll=count) as fragment:
+            for lower in range(2):
+                pair = [k.load(self._sums, fragment * 4 + (2 * lower + step)) for step in range(2)]
+                place = at + lower * 8 * tile.row_length + fragment * 8
+                k.store(local, place, k.bitcast(k.op("vector", *pair), U32), align=8)
