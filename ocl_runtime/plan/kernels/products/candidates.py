@@ -84,7 +84,7 @@ WARPGROUPS = (
 
 def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, float]]:
     """The tiles that the target has room for, with what a unit does in a clock."""
-    dtype, accumulator = contraction.dtype, contraction.accumulator
+    dtype, accumulator = contraction.left.source.dtype, contraction.accumulator
     if dtype.name in target.matrix_dtypes:
         wide = all(is_wide(leaf, side) for side, leaf in enumerate(contraction.leaves))
         left, right = (is_turned(leaf.layout, side) for side, leaf in enumerate(contraction.leaves))
