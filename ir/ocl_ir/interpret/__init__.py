@@ -7,6 +7,7 @@ arguments.py   arguments and sizes, checked
 counters.py    how much a run did
 atomic.py      what an atomic makes of an element
 collective.py  what a work-group makes of its values
+asynchronous.py  copies and products that go on, done as late as they may
 faults.py      what is said of a fault
 kernel.py      kernels
 host.py        host programs

@@ -1,5 +1,8 @@
 """Kernel IR, in the order in which kernels go through these.
 
+values.py         values, operands and statements
+matrix_instruction.py  what matrix instructions compute, and who holds what
+asynchronous.py   statements whose work goes on while work-items do
 grammar.py        its grammar
 ids.py            ids that a kernel does not use yet
 alignment.py      whether an access may be one wide instruction
