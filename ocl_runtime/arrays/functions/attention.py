@@ -97,5 +97,5 @@ def _check(q: Array, k: Array, v: Array) -> None:
 def _product(left: Array, right: Array, dtype: DType) -> Array:
     """Matrices of a dtype multiplied, in the dtype of the sums; the axes in front broadcast."""
     front = broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    sides = (graph.expand(cast(side._node, dtype), (*front, *side.shape[-2:])) for side in (left, right))
-    return Array(graph.contract(*sides, caller(), wide=True), left._executor)
+    first, second = (graph.expand(cast(side._node, dtype), (*front, *side.shape[-2:])) for side in (left, right))
+    return Array(graph.contract(first, second, caller(), wide=True), left._executor)

@@ -22,8 +22,8 @@ _MOST_PARTS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Contraction:
-    """What to multiply: `left` (…, m, k) and `right` (…, k, n), buffers of one dtype, none of them empty; sums are added
-    up in `accumulator`, and results are of `dtype`."""
+    """What to multiply: `left` (…, m, k) and `right` (…, k, n), buffers of one dtype, none of them empty. Products are
+    added in `accumulator`, and results are of `dtype`."""
 
     left: Leaf
     right: Leaf

@@ -32,7 +32,7 @@ class Place(NamedTuple):
     row: Ref
     column: Ref
     begin: Ref
-    count: Ref
+    places: Ref
     steps: Ref
     matrix: Ref
     where: Mapping[int, Ref]
@@ -51,11 +51,9 @@ class Fragments(Protocol):
         """Stores the sums of a band in local memory."""
 
 
-def through_registers(
-    body: Body, inner: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: Place
-) -> None:
+def through_registers(body: Body, inner: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: Place) -> None:
     """Adds up the products of a tile, `inner` places in a step."""
-    k, begin, count, steps = body.k, tile.begin, tile.count, tile.steps
+    k, begin, count, steps = body.k, tile.begin, tile.places, tile.steps
     ragged = k.let(count - (steps - 1) * inner, "ragged")
     for stage in stages:
         stage.hold()
@@ -81,7 +79,7 @@ def by_copies(
     body: Body, inner: int, room: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: Place
 ) -> None:
     """The same, where local memory has room for so many steps."""
-    k, ahead, begin, count, steps = body.k, room - 1 - fragments.pending, tile.begin, tile.count, tile.steps
+    k, ahead, begin, count, steps = body.k, room - 1 - fragments.pending, tile.begin, tile.places, tile.steps
     missing = k.let(steps * inner - count, "missing")
 
     def copy(step: Ref, step_begin: Ref, limit: Ref) -> None:
@@ -115,7 +113,13 @@ class Boxes:
     """The same, where one work-item begins the copies, for one tile after the other: `turn` counts the steps of all."""
 
     def __init__(
-        self, body: Body, inner: int, room: int, stages: tuple[BoxStage, BoxStage], fragments: WarpgroupFragments, item: Ref
+        self,
+        body: Body,
+        inner: int,
+        room: int,
+        stages: tuple[BoxStage, BoxStage],
+        fragments: WarpgroupFragments,
+        item: Ref,
     ) -> None:
         k = body.k
         self._body, self._k, self._inner, self._room = body, k, inner, room

@@ -7,7 +7,6 @@ product with operands that are read likewise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ocl_ir.kernel.asynchronous import ALIGNMENT
