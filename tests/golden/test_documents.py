@@ -110,7 +110,7 @@ def product_stages() -> dict[str, str]:
         "bundle": shown["bundles"],
         "launches": "\n".join([*launches, ""]),
         "steps": rows.sub("\n        …  // and so on, for 16 rows", steps),
-        "boxes": _loop(loops["bf16"], "  for step", "    await products"),
+        "boxes": _loop(loops["bf16"], "    for step", "      await products"),
     }
 
 
