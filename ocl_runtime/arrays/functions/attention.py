@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ocl_ir.graph import build as graph
+from ocl_ir.graph.attention import Attention
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import BOOL, DType
+from ocl_ir.types import BF16, BOOL, F16, DType
 from ocl_runtime.arrays.array import Array, arrays_of
 from ocl_runtime.arrays.functions.creation import arange
 from ocl_runtime.arrays.functions.elementwise import astype, exp, where
@@ -17,6 +19,12 @@ from ocl_runtime.arrays.functions.statistics import sum as sum_of
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
+
+_LENGTHS = (64, 128)
+"""Of queries, keys and values for which there is one kernel."""
 
 
 def attention(
@@ -37,13 +45,16 @@ def attention(
     i sees keys up to i + m - n. `scale` is 1 / sqrt(d) unless given. A query that sees no key gets 0.
 
     The dtype is that to which all three are promoted, a float. Scores and their exponentials are float32 for halves and
-    bfloat16; the weights are rounded to the dtype before they multiply `v`.
+    bfloat16; the weights are rounded to the dtype before they multiply `v`. Where warpgroups multiply (NVIDIA, compute
+    capability 9.0) halves without a mask, 64 or 128 long, are one kernel, which stores no scores; all else is a
+    product, a softmax and a product.
 
     Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
 
     >>> ocl.attention(q, k, v, causal=True)
 
-    Source: Vaswani et al., Attention is all you need, 2017; Ainslie et al., GQA, 2023.
+    Source: Vaswani et al., Attention is all you need, 2017; Ainslie et al., GQA, 2023; Dao et al., FlashAttention,
+    2022.
     """
     q, k, v = arrays_of("attention", q, k, v)
     executor = q._executor
@@ -53,12 +64,17 @@ def attention(
     _check(q, k, v)
     *front, heads, n, d = q.shape
     key_heads, m, e = k.shape[-3], k.shape[-2], v.shape[-1]
+    factor = 1 / math.sqrt(d) if scale is None else float(scale)
+    if mask is None and _is_one_kernel(dtype, d, e, executor):
+        algorithm = Attention(causal, factor)
+        nodes = (cast(x._node, dtype) for x in (q, k, v))
+        return Array(graph.custom_call(algorithm, *nodes, where=caller()), executor)
     shared = heads // key_heads
     # The heads that share keys are an axis of their own, along which keys and values are the same.
     queries = reshape(q, (*front, key_heads, shared, n, d))
     keys, values = expand_dims(k, axis=-3), expand_dims(v, axis=-3)
     scores = _product(queries, matrix_transpose(keys), dtype)
-    scores = scores * (1 / math.sqrt(d) if scale is None else scale)
+    scores = scores * factor
     if mask is not None:
         (given,) = arrays_of("attention", mask)
         seen = reshape(broadcast_to(given, (*front, heads, n, m)), scores.shape)
@@ -72,6 +88,11 @@ def attention(
     weights = weights / where(total == 0, 1, total)
     result = _product(weights, values, dtype)
     return Array(cast(reshape(result, (*front, heads, n, e))._node, dtype), executor)
+
+
+def _is_one_kernel(dtype: DType, d: int, e: int, executor: Executor) -> bool:
+    """Whether there is a kernel that stores no scores: of halves, where warpgroups multiply."""
+    return executor.target.warpgroups and dtype in {F16, BF16} and d in _LENGTHS and d == e
 
 
 def _check(q: Array, k: Array, v: Array) -> None:
