@@ -65,7 +65,7 @@ def attention(
     *front, heads, n, d = q.shape
     key_heads, m, e = k.shape[-3], k.shape[-2], v.shape[-1]
     factor = 1 / math.sqrt(d) if scale is None else float(scale)
-    if mask is None and _is_one_kernel(dtype, d, e, executor):
+    if mask is None and factor > 0 and _is_one_kernel(dtype, d, e, executor):
         algorithm = Attention(causal, factor)
         nodes = (cast(x._node, dtype) for x in (q, k, v))
         return Array(graph.custom_call(algorithm, *nodes, where=caller()), executor)
