@@ -149,15 +149,9 @@ class _Builder:
             k.barrier()
             self._begin_scores(const(0))
             k.await_("products")
-            self._mask(const(0), first)
-            self._weigh(greatest, totals)
-            self._pack()
-            self._await_next(const(0))
-            last = k.let(self._count - 1, "last")
-            with k.for_(0, last, hint="block") as block:
-                self._step(block, first, greatest, totals)
-            k.barrier()
-            self._begin_sums(last)
+            with k.for_(0, self._count * 2, hint="phase") as phase:
+                self._phase(phase, first, greatest, totals)
+            self._begin_sums(self._count - 1)
             k.await_("products")
         self._store(head, first, totals)
         return k.build()
@@ -184,12 +178,6 @@ class _Builder:
         slot = block & (_ROOM - 1)
         self._k.await_boxes(self._there, slot * 2 + side, (block >> 1) & 1)
 
-    def _await_next(self, block: Ref) -> None:
-        """Waits for the values of a block and the keys of the one behind it."""
-        self._await_side(block, 1)
-        with self._k.if_(block + 1 < self._count):
-            self._await_side(block + 1, 0)
-
     # ------------------------------------------------------------------ one block of keys
 
     def _begin_scores(self, block: Ref) -> None:
@@ -211,25 +199,38 @@ class _Builder:
             right = self._local, at + number * BOX_COLUMNS * _ROW_WORDS, self._down
             self._multiply(self._sums, self._form.length, left, right)
 
-    def _step(self, block: Ref, first: Ref, greatest: list[Ref], totals: list[Ref]) -> None:
-        """Adds up the values of a block, and computes the weights of the next one meanwhile."""
-        k = self._k
-        k.barrier()  # behind which nobody needs the keys of this block, nor the values before
-        with k.if_(self._is_first):
-            self._copy_side(block + 1, 1)
+    def _phase(self, phase: Ref, first: Ref, greatest: list[Ref], totals: list[Ref]) -> None:
+        """Some warpgroups compute weights of their block, while the others multiply for the next one; then it is the
+        other way round."""
+        k, late = self._k, self._warpgroup & 1
+        is_odd, block = k.op("eq", phase & 1, 1, hint="is_odd"), phase >> 1
+        k.barrier()  # behind which nobody needs the keys of this block, nor the values before, where the phase is odd
+        with k.if_(self._is_first & is_odd):
+            with k.if_(block + 1 < self._count):
+                self._copy_side(block + 1, 1)
             with k.if_(block + 2 < self._count):
                 self._copy_side(block + 2, 0)
-        self._begin_scores(block + 1)
-        self._begin_sums(block)
-        k.await_("products", pending=KEYS // BOX_COLUMNS)
-        self._mask(block + 1, first)
-        factors = self._weigh(greatest, totals)
-        # What a loop waits for comes between weights and sums: NVIDIA's compiler moves exponentials behind a mere wait
-        # for products, where nothing goes on meanwhile.
-        self._await_next(block + 1)
+        following = k.let(phase + 1 - late >> 1, "following")
+        weighs = k.op("eq", phase + late & 1, 0, hint="weighs")
+        most = [k.variable(kept, hint="most") for kept in greatest]
+        with k.if_(weighs):
+            self._mask(following, first)
+            self._find_greatest(most)
+        with k.else_(), k.if_((following > 0) & (following < self._count)):
+            self._begin_scores(following)
+            self._begin_sums(following - 1)
         k.await_("products")
-        self._scale(factors)
-        self._pack()
+        for half in range(2):  # all come here: they exchange numbers
+            for distance in (1, 2):
+                k.assign(
+                    most[half], k.op(_GREATER, most[half], k.shuffle(k.let(most[half]), self._lane ^ distance, 32))
+                )
+        with k.if_(weighs):
+            self._weigh(most, greatest, totals)
+        with k.if_(~is_odd):
+            self._await_side(block, 1)
+            with k.if_(block + 1 < self._count):
+                self._await_side(block + 1, 0)
 
     def _multiply(self, sums: Ref, columns: int, left: _Side, right: tuple[Ref, Ref, Swizzled]) -> None:
         self._k.warpgroup_multiply(sums, self._form.dtype, columns, left, right, BOX_COLUMNS // INNER)
@@ -258,20 +259,22 @@ class _Builder:
                     score = k.load(self._scores, at)
                     k.store(self._scores, at, k.op("select", key < own, score, float("-inf")))
 
-    def _weigh(self, greatest: list[Ref], totals: list[Ref]) -> list[Ref]:
-        """Makes weights of scores; what was added up before is to be scaled by the factors that come back."""
+    def _find_greatest(self, most: list[Ref]) -> None:
+        k, count = self._k, KEYS // 8
+        with k.for_(0, count, hint="fragment", unroll=count) as fragment:
+            for half in range(2):
+                for step in range(2):
+                    score = k.load(self._scores, fragment * 4 + (2 * half + step))
+                    k.assign(most[half], k.op(_GREATER, most[half], score))
+
+    def _weigh(self, most: list[Ref], greatest: list[Ref], totals: list[Ref]) -> None:
+        """Makes weights of scores, and scales what was added up before."""
         k, count, scale = self._k, KEYS // 8, self._sizes["scale"]
         factors = []
         for half in range(2):
-            most = k.variable(greatest[half], hint="most")
-            with k.for_(0, count, hint="fragment", unroll=count) as fragment:
-                for step in range(2):
-                    k.assign(most, k.op(_GREATER, most, k.load(self._scores, fragment * 4 + (2 * half + step))))
-            for distance in (1, 2):
-                k.assign(most, k.op(_GREATER, most, k.shuffle(k.let(most), self._lane ^ distance, 32)))
-            base = k.let(k.op("select", k.op("eq", most, float("-inf")), 0.0, -most * scale), "base")
+            base = k.let(k.op("select", k.op("eq", most[half], float("-inf")), 0.0, -most[half] * scale), "base")
             factor = k.op(_EXP2, k.op("fma", greatest[half], scale, base), hint="factor")
-            k.assign(greatest[half], most)
+            k.assign(greatest[half], most[half])
             k.assign(totals[half], totals[half] * factor)
             factors.append(factor)
             with k.for_(0, count, hint="fragment", unroll=count) as fragment:
@@ -280,20 +283,14 @@ class _Builder:
                     weight = k.op(_EXP2, k.op("fma", k.load(self._scores, at), scale, base))
                     k.assign(totals[half], totals[half] + weight)
                     k.store(self._scores, at, weight)
-        return factors
-
-    def _scale(self, factors: list[Ref]) -> None:
-        k, length = self._k, self._form.length // 8
+        length = self._form.length // 8
         with k.for_(0, length, hint="fragment", unroll=length) as fragment:
             for half in range(2):
                 for step in range(2):
                     at = fragment * 4 + (2 * half + step)
                     k.store(self._sums, at, k.load(self._sums, at) * factors[half])
 
-    def _pack(self) -> None:
-        """Rounds weights, two for each word of the left operand."""
-        k, count = self._k, KEYS // 4
-        with k.for_(0, count, hint="word", unroll=count) as word:
+        with k.for_(0, KEYS // 4, hint="word", unroll=KEYS // 4) as word:
             pair = [k.load(self._scores, word * 2 + step) for step in range(2)]
             k.store(self._weights, word, k.op(_PACK[self._form.dtype], *pair))
 
