@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from ocl_ir.graph import build as graph
+from ocl_ir.graph.attention import Attention
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import BOOL, DType
+from ocl_ir.types import BF16, BOOL, F16, DType
 from ocl_runtime.arrays.array import Array, arrays_of
 from ocl_runtime.arrays.functions.creation import arange
 from ocl_runtime.arrays.functions.elementwise import astype, exp, where
@@ -17,6 +19,12 @@ from ocl_runtime.arrays.functions.statistics import sum as sum_of
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
+
+if TYPE_CHECKING:
+    from ocl_runtime.plan.executor import Executor
+
+_LENGTHS = (64, 128)
+"""Of queries, keys and values for which there is one kernel."""
 
 
 def attention(
@@ -37,18 +45,25 @@ def attention(
     i sees keys up to i + m - n. `scale` is 1 / sqrt(d) unless given. A query that sees no key gets 0.
 
     The dtype is that to which all three are promoted, a float. Scores and their exponentials are float32 for halves and
-    bfloat16; the weights are rounded to the dtype before they multiply `v`.
+    bfloat16; the weights are rounded to the dtype before they multiply `v`. Where warpgroups multiply (NVIDIA, compute
+    capability 9.0) halves without a mask, 64 or 128 long, are one kernel, which stores no scores; all else is a
+    product, a softmax and a product.
 
     Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
 
     >>> ocl.attention(q, k, v, causal=True)
 
-    Source: Vaswani et al., Attention is all you need, 2017; Ainslie et al., GQA, 2023.
+    Source: Vaswani et al., Attention is all you need, 2017; Ainslie et al., GQA, 2023; Dao et al., FlashAttention,
+    2022.
     """
     q, k, v = arrays_of("attention", q, k, v)
     dtype = _dtype("attention", q, k, v)
     _check("attention", q, k, v)
-    weights = _weights(q, k, mask, dtype, causal=causal, scale=_scale(q, scale))
+    factor = _scale(q, scale)
+    if mask is None and _is_one_kernel(dtype, q.shape[-1], v.shape[-1], q._executor):
+        nodes = (cast(x._node, dtype) for x in (q, k, v))
+        return Array(graph.custom_call(Attention(causal, factor), *nodes, where=caller()), q._executor)
+    weights = _weights(q, k, mask, dtype, causal=causal, scale=factor)
     return _result(_product(weights, expand_dims(v, axis=-3), dtype), (*q.shape[:-1], v.shape[-1]), dtype)
 
 
@@ -71,7 +86,7 @@ def attention_gradients(
 
     The dtype is that to which all four are promoted, a float. For halves and bfloat16 the scores, the weights and the
     gradients by them are float32; both are rounded to the dtype before they are multiplied, and the products are added
-    in float32. The scores are computed again, in a program that has them from `attention` only once.
+    in float32. A program with `attention` of the same arrays computes the weights once, unless that is one kernel.
 
     Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
 
@@ -126,7 +141,7 @@ def _weights(q: Array, k: Array, mask: ArrayLike | None, dtype: DType, *, causal
 
 def _scale(q: Array, scale: float | None) -> float:
     """What scores are multiplied by."""
-    return 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    return 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
 
 
 def _dtype(name: str, *arrays: Array) -> DType:
@@ -140,6 +155,11 @@ def _dtype(name: str, *arrays: Array) -> DType:
 def _result(x: Array, shape: tuple[int, ...], dtype: DType) -> Array:
     """An array as users get it, from the dtype of sums."""
     return Array(cast(reshape(x, shape)._node, dtype), x._executor)
+
+
+def _is_one_kernel(dtype: DType, d: int, e: int, executor: Executor) -> bool:
+    """Whether there is a kernel that stores no scores: of halves, where warpgroups multiply."""
+    return executor.target.warpgroups and dtype in {F16, BF16} and d in _LENGTHS and d == e
 
 
 def _check(name: str, q: Array, k: Array, v: Array) -> None:
