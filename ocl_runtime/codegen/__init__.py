@@ -10,7 +10,6 @@ helpers.py      helper functions: their types, and which come first
 source.py       a kernel as OpenCL C source, with the way back from each line
 combine.py      the sources of several kernels as one program
 compile.py      kernel IR to source, with every stage kept
-opened.py       instructions that a compiler has passed on as comments, in the binary
 driver.py       source or binary to a program
 opened.py       instructions that the compiler passes on as comments, opened in the binary
 binaries.py     the binary of a program, asked for while other threads run

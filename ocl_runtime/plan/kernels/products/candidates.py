@@ -27,7 +27,7 @@ _FIXED = 4000
 """Clocks for a group to begin and end."""
 _STORED = 16
 """Results that a unit stores in a clock."""
-_DESCRIBED = 4500
+_DESCRIBED = 9500
 """Clocks for the launch that describes matrices."""
 _COPIED = 0.82
 """How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
