@@ -181,13 +181,17 @@ class Accesses:
                 return self._products(stmt)
 
     def _products(self, stmt: WarpgroupMultiply) -> list[str]:
-        types = WarpgroupTypes(stmt.dtype, stmt.columns, stmt.left_lies.turned, stmt.right_lies.turned)
+        left_turned = None if stmt.left_lies is None else stmt.left_lies.turned
+        types = WarpgroupTypes(stmt.dtype, stmt.columns, left_turned, stmt.right_lies.turned)
         for name in ("begin_products", "matrix_at", "warpgroup_multiply", "end_products"):
             self.helpers[name, types if name == "warpgroup_multiply" else U32] = None
         calls = ["begin_products()"]
         for step in range(stmt.steps):
-            left = self._matrix_at(stmt.left, stmt.left_index, stmt.left_lies, step)
-            right = self._matrix_at(stmt.left, stmt.right_index, stmt.right_lies, step)
+            if stmt.left_lies is None:
+                left = self.address(stmt.left, stmt.left_index) + (f" + {4 * step}" if step else "")
+            else:
+                left = self._matrix_at(stmt.left, stmt.left_index, stmt.left_lies, step)
+            right = self._matrix_at(stmt.right, stmt.right_index, stmt.right_lies, step)
             calls.append(f"{types.name}({self.name(stmt.sums.id)}, {left}, {right})")
         return [*calls, "end_products()"]
 

@@ -97,7 +97,7 @@ def warpgroup_product() -> KernelBuilder:
     k.await_("copies")
     k.barrier()
     turned = Swizzled(turned=True, block=0)
-    k.warpgroup_multiply(sums, F16, 8, stage, (k.const(0, U32), turned), (k.const(64 * 32, U32), turned), 4)
+    k.warpgroup_multiply(sums, F16, 8, (stage, 0, turned), (stage, 64 * 32, turned), 4)
     k.await_("products")
     with k.for_(0, 4, unroll=4, hint="i") as i:
         k.store(y, item * 4 + i, k.load(sums, i))

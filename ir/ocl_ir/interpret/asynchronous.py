@@ -30,7 +30,7 @@ from ocl_ir.kernel.asynchronous import (
     Swizzled,
     WarpgroupMultiply,
 )
-from ocl_ir.kernel.grammar import Operand
+from ocl_ir.kernel.grammar import Operand, Value
 from ocl_ir.types import BF16, DType
 
 
@@ -111,13 +111,9 @@ class Pending:
         self._products.append([self._begun(stmt, own) for own in warpgroups])
 
     def _begun(self, stmt: WarpgroupMultiply, items: Data) -> _Begun:
-        local = self._accesses.memories[stmt.left.id]
-        left = self._bytes(stmt, items, stmt.left_index, stmt.left_lies, ROWS)
-        right = self._bytes(stmt, items, stmt.right_index, stmt.right_lies, stmt.columns)
-        words = np.unique(np.concatenate([left.ravel(), right.ravel()]) // 4)
-        reader = np.repeat(items[:1], words.size)
-        _, positions = self._accesses.reach(stmt, READ, stmt.left, words, reader)
-        local.begin(READ, positions)
+        finish_left = self._held(stmt, items) if stmt.left_lies is None else self._left(stmt, items, stmt.left_lies)
+        right = self._bytes(stmt, items, stmt.right, stmt.right_index, stmt.right_lies, stmt.columns)
+        finish_right = self._operand(stmt, items, stmt.right, right)
         sums = self._accesses.memories[stmt.sums.id]
         start = np.zeros(items.size, np.int64)
         own = sums.positions(items, start, stmt.columns // 2, vector=True)
@@ -125,22 +121,54 @@ class Pending:
         sums.begin(WRITE, own)
 
         def finish() -> None:
-            product = _product(_elements(local, left, stmt.dtype), _elements(local, right, stmt.dtype))
-            local.end(READ, positions)
-            self._accesses.touch(stmt, READ, local, positions, reader)
+            product = _product(finish_left(), finish_right())
             sums.end(WRITE, own)
             with np.errstate(all="ignore"):
                 sums.put(own, (sums.data[own] + product).astype(sums.data.dtype))
 
         return _Begun(stmt, finish)
 
-    def _bytes(self, stmt: WarpgroupMultiply, items: Data, index: Operand, lies: Swizzled, own: int) -> Data:
+    def _left(self, stmt: WarpgroupMultiply, items: Data, lies: Swizzled) -> Callable[[], Data]:
+        return self._operand(stmt, items, stmt.left, self._bytes(stmt, items, stmt.left, stmt.left_index, lies, ROWS))
+
+    def _operand(self, stmt: WarpgroupMultiply, items: Data, pointer: Value, byte: Data) -> Callable[[], Data]:
+        """Begins to read an operand in local memory; what comes back reads its elements when the product is done."""
+        local = self._accesses.memories[pointer.id]
+        words = np.unique(byte.ravel() // 4)
+        reader = np.repeat(items[:1], words.size)
+        _, positions = self._accesses.reach(stmt, READ, pointer, words, reader)
+        local.begin(READ, positions)
+
+        def finish() -> Data:
+            local.end(READ, positions)
+            self._accesses.touch(stmt, READ, local, positions, reader)
+            return _elements(local, byte, stmt.dtype)
+
+        return finish
+
+    def _held(self, stmt: WarpgroupMultiply, items: Data) -> Callable[[], Data]:
+        """The same of an operand that the work-items hold."""
+        held = self._accesses.memories[stmt.left.id]
+        start = self._values.at(stmt.left_index, items)
+        positions = held.positions(items, start, 4 * stmt.steps, vector=True)
+        self._accesses.check_filled(stmt, held, positions, start, items)
+        held.begin(READ, positions)
+
+        def finish() -> Data:
+            held.end(READ, positions)
+            return _held_rows(held.data[positions], stmt.dtype)
+
+        return finish
+
+    def _bytes(
+        self, stmt: WarpgroupMultiply, items: Data, pointer: Value, index: Operand, lies: Swizzled, own: int
+    ) -> Data:
         """Where each element of an operand is: its own axis, then the inner one."""
         first = self._values.at(index, items)
         if np.count_nonzero(first != first[0]):
             fact = "an operand of a product does not begin at one place for the whole warpgroup"
             self._faults.fail(IRError, fact, stmt, "compute the place of what the warpgroup shares")
-        self._accesses.reach(stmt, READ, stmt.left, first[:1], items[:1], align=ALIGNMENT)
+        self._accesses.reach(stmt, READ, pointer, first[:1], items[:1], align=ALIGNMENT)
         return int(first[0]) * 4 + _places(lies, own, INNER * stmt.steps)
 
 
@@ -151,8 +179,23 @@ def _places(lies: Swizzled, own: int, inner: int) -> Data:
 
 def _elements(words: Memory, byte: Data, dtype: DType) -> Data:
     """The elements that begin at some bytes of words, as float64."""
-    halves = (words.data[words.origin + byte // 4] >> (byte % 4 * 8).astype(np.uint32)).astype(np.uint16)
+    return _floats(words.data[words.origin + byte // 4] >> (byte % 4 * 8).astype(np.uint32), dtype)
+
+
+def _floats(words: Data, dtype: DType) -> Data:
+    """The numbers in the lower halves of words, as float64."""
+    halves = words.astype(np.uint16)
     return (floats_of(halves) if dtype == BF16 else halves.view(np.float16)).astype(np.float64)
+
+
+def _held_rows(words: Data, dtype: DType) -> Data:
+    """The left matrix of which 128 work-items hold some words each."""
+    item, word, half = np.indices((*words.shape, 2))
+    row = 16 * (item // 32) + item % 32 // 4 + 8 * (word % 2)
+    column = 8 * (word // 2) + 2 * (item % 4) + half
+    rows = np.empty((ROWS, 4 * words.shape[1]))
+    rows[row, column] = _floats(words[..., None] >> np.array([0, 16], np.uint32), dtype)
+    return rows
 
 
 def _product(left: Data, right: Data) -> Data:

@@ -2,7 +2,7 @@
 
     CopyAsync local[index] = source[index], inside   16 bytes from global to local memory; zeros where not inside
     Commit                                           ends a batch of copies
-    WarpgroupMultiply sums += left @ right           128 work-items add a product of matrices in local memory
+    WarpgroupMultiply sums += left @ right           128 work-items add a product of matrices
     Await copies | products, pending                 goes on when all but the last `pending` are done
     DescribeMatrix table[slot] = source[index] …     what boxes are copied of, in a table of the driver's own form
     InitBoxes barriers, boxes                        each barrier waits for so many boxes in turn
@@ -151,12 +151,13 @@ class Swizzled:
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupMultiply(Statement):
-    """Adds to `sums` what a work-item holds of a product of matrices of `dtype` in local memory, given by words: one of
-    64 rows from `left[left_index]` on times one of `columns` columns from `left[right_index]` on, over 16 `steps`
-    places of the inner axis.
+    """Adds to `sums` what a work-item holds of a product of matrices of `dtype`, given by words: one of 64 rows from
+    `left[left_index]` on times one of `columns` columns from `right[right_index]` on, over 16 `steps` places of the
+    inner axis. The right one lies in local memory; so does the left one, or `left_lies` is None and work-items hold it.
 
     Work-item `32 w + 4 g + t` of 128 has, as number `i`, row `16 w + g + 8 (i // 2 % 2)` and column
-    `8 (i // 4) + 2 t + i % 2`, as PTX has it in `wgmma.mma_async`.
+    `8 (i // 4) + 2 t + i % 2`, as PTX has it in `wgmma.mma_async`. Of a left matrix it holds, as the halves `h` of word
+    `i`, row `16 w + g + 8 (i % 2)` and column `8 (i // 2) + 2 t + h`.
     """
 
     sums: Value
@@ -164,7 +165,8 @@ class WarpgroupMultiply(Statement):
     columns: int
     left: Value
     left_index: Operand
-    left_lies: Swizzled
+    left_lies: Swizzled | None
+    right: Value
     right_index: Operand
     right_lies: Swizzled
     steps: int
@@ -177,7 +179,7 @@ AsyncStmt: TypeAlias = (
 
 ASYNC_OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
-    WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right_index"),
+    WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right", "right_index"),
     DescribeMatrix: attrgetter("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
     InitBoxes: lambda stmt: (stmt.barriers,),
     CopyBox: attrgetter("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
@@ -194,9 +196,9 @@ def asynchronous_with(stmt: AsyncStmt, new: tuple[Operand, ...]) -> AsyncStmt:
             pointer, source = as_pointer(to), as_pointer(source)
             return replace(stmt, pointer=pointer, index=index, source=source, source_index=source_index, inside=inside)
         case WarpgroupMultiply():
-            sums, left, left_index, right_index = new
-            sums, left = as_pointer(sums), as_pointer(left)
-            return replace(stmt, sums=sums, left=left, left_index=left_index, right_index=right_index)
+            sums, left, left_index, right, right_index = new
+            stmt = replace(stmt, sums=as_pointer(sums), left=as_pointer(left), left_index=left_index)
+            return replace(stmt, right=as_pointer(right), right_index=right_index)
         case DescribeMatrix():
             table, slot, source, source_index, columns, rows, row_words = new
             table, source = as_pointer(table), as_pointer(source)

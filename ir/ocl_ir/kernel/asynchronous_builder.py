@@ -44,21 +44,21 @@ class AsynchronousBuilder(Blocks):
         sums: Ref,
         dtype: DType,
         columns: int,
-        local: Ref,
-        left: tuple[Ref, Swizzled],
-        right: tuple[Ref, Swizzled],
+        left: tuple[Ref, Like, Swizzled | None],
+        right: tuple[Ref, Like, Swizzled],
         steps: int,
     ) -> None:
-        """Begins a product of matrices in local memory, each given by where it begins and how it lies."""
-        (left_index, left_lies), (right_index, right_lies) = left, right
+        """Begins a product of matrices, each given by its memory, where it begins there and how it lies."""
+        (left_memory, left_index, left_lies), (right_memory, right_index, right_lies) = left, right
         stmt = WarpgroupMultiply(
             sums=memory_of(sums),
             dtype=dtype,
             columns=columns,
-            left=memory_of(local),
-            left_index=left_index.operand,
+            left=memory_of(left_memory),
+            left_index=self._operand(left_index, U32),
             left_lies=left_lies,
-            right_index=right_index.operand,
+            right=memory_of(right_memory),
+            right_index=self._operand(right_index, U32),
             right_lies=right_lies,
             steps=steps,
             where=calling_line(),

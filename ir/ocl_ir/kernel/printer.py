@@ -201,7 +201,7 @@ class _Printer:
             case Await():
                 return f"await {stmt.what}, {stmt.pending} pending"
             case WarpgroupMultiply():
-                left, right = self._at(stmt.left, stmt.left_index), self._at(stmt.left, stmt.right_index)
+                left, right = self._at(stmt.left, stmt.left_index), self._at(stmt.right, stmt.right_index)
                 left, right = f"{left}{_lies(stmt.left_lies)}", f"{right}{_lies(stmt.right_lies)}"
                 shape = f"{stmt.dtype}, {stmt.columns} columns, {stmt.steps} steps"
                 return f"warpgroup {self._of(stmt.sums)} += {left} @ {right} of {shape}"
@@ -223,8 +223,10 @@ class _Printer:
         return f"{self._of(pointer)}[{self._of(index)}]"
 
 
-def _lies(lies: Swizzled) -> str:
+def _lies(lies: Swizzled | None) -> str:
     """How an operand of a warpgroup lies."""
+    if lies is None:
+        return " held"
     return " turned" if lies.turned else f" in blocks of {lies.block}"
 
 

@@ -75,9 +75,12 @@ def warpgroup_types(kernel: Kernel) -> Iterator[Fault]:
             continue
         if stmt.dtype not in {F16, BF16}:
             yield Fault(f"no product of a warpgroup is of {stmt.dtype}", stmt, "use f16 or bf16")
-        elif not _leads_to(stmt.sums, F32, "private") or not _leads_to(stmt.left, U32, "local"):
-            fact = f"a product of a warpgroup with {stmt.sums.type} and {stmt.left.type}"
+        elif not (_leads_to(stmt.sums, F32, "private") and _leads_to(stmt.right, U32, "local")):
+            fact = f"a product of a warpgroup with {stmt.sums.type} and {stmt.right.type}"
             yield Fault(fact, stmt, "give it sums in private f32 and operands in local u32")
+        elif not _leads_to(stmt.left, U32, "private" if stmt.left_lies is None else "local"):
+            fact = f"a product of a warpgroup whose left operand is {stmt.left.type}"
+            yield Fault(fact, stmt, "give it a left operand in local u32, or in private u32 that lies in no order")
         elif stmt.columns not in _COLUMNS or stmt.steps < 1:
             fact = f"a product of a warpgroup of {stmt.columns} columns and {stmt.steps} steps"
             yield Fault(fact, stmt, f"use a multiple of 8 columns, {_COLUMNS[-1]} at most, and one step or more")
@@ -87,7 +90,8 @@ def warpgroup_types(kernel: Kernel) -> Iterator[Fault]:
         else:
             yield from _indices(kernel, stmt, (stmt.left_index, stmt.right_index))
             for lies, own in ((stmt.left_lies, ROWS), (stmt.right_lies, stmt.columns)):
-                yield from _layout(stmt, lies, own)
+                if lies is not None:
+                    yield from _layout(stmt, lies, own)
 
 
 def _layout(stmt: WarpgroupMultiply, lies: Swizzled, own: int) -> Iterator[Fault]:

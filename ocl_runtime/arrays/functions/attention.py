@@ -60,10 +60,10 @@ def attention(
     dtype = _dtype("attention", q, k, v)
     _check("attention", q, k, v)
     factor = _scale(q, scale)
-    if mask is None and _is_one_kernel(dtype, q.shape[-1], v.shape[-1], q._executor):
+    if mask is None and factor > 0 and _is_one_kernel(dtype, q.shape[-1], v.shape[-1], q._executor):
         nodes = (cast(x._node, dtype) for x in (q, k, v))
         return Array(graph.custom_call(Attention(causal, factor), *nodes, where=caller()), q._executor)
-    weights = _weights(q, k, mask, dtype, causal=causal, scale=factor)
+    weights = _weights("attention", q, k, mask, dtype, causal=causal, scale=factor)
     return _result(_product(weights, expand_dims(v, axis=-3), dtype), (*q.shape[:-1], v.shape[-1]), dtype)
 
 
@@ -108,7 +108,7 @@ def attention_gradients(
     rows = q.shape[-3] // k.shape[-3] * q.shape[-2]
     weights, queries, above = (
         reshape(x, (*k.shape[:-2], rows, x.shape[-1]))
-        for x in (_weights(q, k, mask, dtype, causal=causal, scale=factor), q, gradient)
+        for x in (_weights("attention_gradients", q, k, mask, dtype, causal=causal, scale=factor), q, gradient)
     )
     by_weights = _product(above, matrix_transpose(v), dtype)
     by_scores = weights * (by_weights - sum_of(weights * by_weights, axis=-1, keepdims=True))
@@ -119,7 +119,9 @@ def attention_gradients(
     )
 
 
-def _weights(q: Array, k: Array, mask: ArrayLike | None, dtype: DType, *, causal: bool, scale: float) -> Array:
+def _weights(
+    name: str, q: Array, k: Array, mask: ArrayLike | None, dtype: DType, *, causal: bool, scale: float
+) -> Array:
     """How much each query takes of each key: (…, key heads, heads that share them, n, m), in the dtype of sums."""
     *front, heads, n, d = q.shape
     key_heads, m = k.shape[-3], k.shape[-2]
@@ -127,7 +129,7 @@ def _weights(q: Array, k: Array, mask: ArrayLike | None, dtype: DType, *, causal
     queries = reshape(q, (*front, key_heads, heads // key_heads, n, d))
     scores = _product(queries, matrix_transpose(expand_dims(k, axis=-3)), dtype) * scale
     if mask is not None:
-        (given,) = arrays_of("attention", mask)
+        (given,) = arrays_of(name, mask)
         seen = reshape(broadcast_to(given, (*front, heads, n, m)), scores.shape)
         scores = where(seen, scores, -math.inf) if given._dtype is BOOL else scores + astype(seen, scores.dtype)
     if causal:

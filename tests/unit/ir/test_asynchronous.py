@@ -290,10 +290,9 @@ class Products:
         left: Ref | None = None,
     ) -> None:
         left_lies, right_lies = lies or (Swizzled(turned=True, block=0), Swizzled(turned=True, block=0))
-        begin, right = self.k.const(0, U32) if left is None else left, self.k.const(RIGHT, U32)
-        self.k.warpgroup_multiply(
-            self.sums, dtype, self.columns, self.stage, (begin, left_lies), (right, right_lies), steps
-        )
+        begin = 0 if left is None else left
+        sides = (self.stage, begin, left_lies), (self.stage, RIGHT, right_lies)
+        self.k.warpgroup_multiply(self.sums, dtype, self.columns, *sides, steps)
 
     def store(self) -> None:
         with self.k.for_(0, self.columns // 2) as j:
@@ -518,6 +517,6 @@ def test_operands_end_in_their_memory() -> None:
 def test_a_group_is_whole_warpgroups() -> None:
     k = KernelBuilder("products")
     stage, sums = k.array(U32, 8192, align=1024), k.array(F32, 4, space="private")
-    lies = k.const(0, U32), Swizzled(turned=True, block=0)
-    k.warpgroup_multiply(sums, F16, 8, stage, lies, lies, 1)
+    side = stage, 0, Swizzled(turned=True, block=0)
+    k.warpgroup_multiply(sums, F16, 8, side, side, 1)
     fails(k.build(), {}, 64, IRError, "has 64 work-items, which are no whole sub-groups of 128")

@@ -71,7 +71,7 @@ class Case:
 
 
 def multiply(w: World) -> None:
-    w.k.warpgroup_multiply(w.sums, BF16, 128, w.stage, (w.k.const(0, U32), TURNED), (w.k.const(4096, U32), PLAIN), 4)
+    w.k.warpgroup_multiply(w.sums, BF16, 128, (w.stage, 0, TURNED), (w.stage, 4096, PLAIN), 4)
 
 
 def describe(w: World) -> None:

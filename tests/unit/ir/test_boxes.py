@@ -343,8 +343,8 @@ def test_a_box_leaves_alone_what_a_product_reads() -> None:
         with k.if_(item == 0):
             k.init_boxes(there, 1, 1)
         k.barrier()
-        lies = k.const(0, U32), Swizzled(turned=True, block=0)
-        k.warpgroup_multiply(sums, F16, 8, stage, lies, lies, 1)
+        side = stage, 0, Swizzled(turned=True, block=0)
+        k.warpgroup_multiply(sums, F16, 8, side, side, 1)
         if not early:
             k.await_("products")
         k.barrier()

@@ -2,8 +2,8 @@
 
 A group has 128 queries of a head, 64 for each of two warpgroups, and goes along the keys in blocks of 128. Of each
 block it computes the scores, and from these weights relative to the greatest score so far; what was added up before is
-scaled whenever a greater one comes. Weights go through local memory, as the left operand of the product with the
-values.
+scaled whenever a greater one comes. A work-item has the weights that it needs as its part of the left operand of the
+product with the values, which goes on, as does that of the next scores, while weights are computed.
 
 Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao et al., FlashAttention, 2022.
 """
@@ -11,25 +11,47 @@ Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018;
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+import numpy as np
+
+from ocl_ir.bfloat16 import bits_of
 from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, MAP_WORDS, ROW_BYTES, ROWS, WARPGROUP, Swizzled
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.types import BF16, F32, I32, U32, U64, DType
+from ocl_ir.program_ops import InlineC
+from ocl_ir.types import BF16, F16, F32, I32, U32, U64, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Spec
 
-QUERIES = 128
-"""Of a group."""
+WARPGROUPS = {64: 3, 128: 2}
+"""Of a group, by the length: as many as have registers enough."""
 KEYS = 128
 """Of a block."""
-ITEMS = 2 * WARPGROUP
 _ROOM = 2
 """Blocks of keys and values in local memory."""
 _ROW_WORDS = ROW_BYTES // 4
-_LEAST_HALF = 2.0**-14
-"""The least normal half."""
+_GREATER = InlineC("fmax({0}, {1})", F32, np.fmax)
+"""The greater one of two numbers; a NaN is none, and comes up again in its weight."""
+_EXP2 = InlineC("native_exp2({0})", F32, np.exp2)
+"""Weights are rounded to halves: what the device has for exponentials is exact enough."""
+_Side: TypeAlias = tuple[Ref, Ref | int, Swizzled | None]
+
+
+def _packed(dtype: DType) -> InlineC:
+    """Two numbers, rounded to the halves of a word."""
+
+    def reference(low: Any, high: Any) -> Any:
+        halves = [bits_of(x) if dtype is BF16 else x.astype(np.float16).view(np.uint16) for x in (low, high)]
+        return halves[0].astype(np.uint32) | halves[1].astype(np.uint32) << 16
+
+    instruction = f"cvt.rn.{dtype}x2.f32 %0, %1, %2;"
+    text = f'({{ uint word; asm("{instruction}" : "=r"(word) : "f"({{1}}), "f"({{0}})); word; }})'
+    return InlineC(text.replace("({ ", "({{ ").replace("; })", "; }})"), U32, reference)
+
+
+_PACK = {dtype: _packed(dtype) for dtype in (F16, BF16)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +63,21 @@ class AttentionForm:
     causal: bool
     specs: tuple[Spec, ...]
 
+    @property
+    def items(self) -> int:
+        """Of a group."""
+        return WARPGROUPS[self.length] * WARPGROUP
+
+    @property
+    def queries(self) -> int:
+        """Of a group."""
+        return queries(self.length)
+
+
+def queries(length: int) -> int:
+    """Of a group."""
+    return WARPGROUPS[length] * ROWS
+
 
 def build(form: AttentionForm) -> Kernel:
     """The kernel of a form."""
@@ -49,19 +86,17 @@ def build(form: AttentionForm) -> Kernel:
 
 class _Builder:
     def __init__(self, form: AttentionForm) -> None:
-        note = (
-            f"y = softmax(scale q kᵀ) v    {form.dtype}, {form.length} long, {QUERIES} queries, {KEYS} keys at a time"
-        )
+        sizes = f"{form.dtype}, {form.length} long, {form.queries} queries, {KEYS} keys at a time"
+        note = f"y = softmax(scale q kᵀ) v    {sizes}"
         self._form = form
-        self._k = KernelBuilder("attention", group_size=(ITEMS, 1, 1), note=note)
+        self._k = KernelBuilder("attention", group_size=(form.items, 1, 1), note=note)
         self._body = Body.start(self._k, form.specs, U32, fp16=False)
         self._sizes = self._body.params
         blocks = form.length // BOX_COLUMNS
         self._blocks = blocks
-        self._query_words = QUERIES * blocks * _ROW_WORDS
-        self._weight_words = QUERIES * KEYS // BOX_COLUMNS * _ROW_WORDS
+        self._query_words = form.queries * blocks * _ROW_WORDS
         self._side_words = KEYS * blocks * _ROW_WORDS
-        self._sides_at = self._query_words + self._weight_words
+        self._sides_at = self._query_words
         self._turned = Swizzled(turned=True, block=0)
         self._down = Swizzled(turned=False, block=KEYS * ROW_BYTES)
 
@@ -74,7 +109,7 @@ class _Builder:
         # The last queries see the most keys: they begin first.
         tile = sizes["tiles"] - 1 - k.op("urem", group, sizes["tiles"])
         head = k.op("udiv", group, sizes["tiles"], hint="head")
-        first = k.let(tile * QUERIES, "first")
+        first = k.let(tile * self._form.queries, "first")
         key_head = k.op("udiv", head, sizes["shared"], hint="key_head")
         self._query_map = head * MAP_WORDS
         self._key_map = (sizes["heads"] + key_head) * MAP_WORDS
@@ -88,7 +123,7 @@ class _Builder:
         self._behind = k.let(keys - queries, "behind")
         seen = keys
         if self._form.causal:
-            seen = k.op("minimum", keys, k.convert(first, I32) + QUERIES + self._behind)
+            seen = k.op("minimum", keys, k.convert(first, I32) + self._form.queries + self._behind)
         seen = k.op("maximum", seen, 0, hint="seen")
         self._count = k.convert(k.op("floordiv", seen + (KEYS - 1), KEYS), U32, hint="count")
 
@@ -96,72 +131,101 @@ class _Builder:
             k.init_boxes(there, 2 * _ROOM + 1, self._blocks)
         k.barrier()
         with k.if_(self._is_first):
-            self._copy(self._query_map, first, const(0), const(2 * _ROOM), "q")
+            self._copy(self._query_map, first, const(0), const(2 * _ROOM), "q", self._form.queries)
             with k.if_(const(0) < self._count):
-                self._copy_block(const(0))
+                self._copy_side(const(0), 0)
+                self._copy_side(const(0), 1)
+            with k.if_(const(1) < self._count):
+                self._copy_side(const(1), 0)
         self._sums = k.array(F32, self._form.length // 2, space="private", hint="sums")
         self._scores = k.array(F32, KEYS // 2, space="private", hint="scores")
+        self._weights = k.array(U32, KEYS // 4, space="private", hint="weights")
         self._clear(self._sums, self._form.length // 2)
         greatest = [k.variable(float("-inf"), F32, f"greatest_{half}") for half in range(2)]
         totals = [k.variable(0.0, F32, f"total_{half}") for half in range(2)]
         k.await_boxes(there, 2 * _ROOM, 0)
-        with k.for_(0, self._count, hint="block") as block:
-            self._step(block, first, greatest, totals)
+        with k.if_(const(0) < self._count):
+            self._await_side(const(0), 0)
+            k.barrier()
+            self._begin_scores(const(0))
+            k.await_("products")
+            self._mask(const(0), first)
+            self._weigh(greatest, totals)
+            self._pack()
+            last = k.let(self._count - 1, "last")
+            with k.for_(0, last, hint="block") as block:
+                self._step(block, first, greatest, totals)
+            self._await_side(last, 1)
+            k.barrier()
+            self._begin_sums(last)
+            k.await_("products")
         self._store(head, first, totals)
         return k.build()
 
     # ------------------------------------------------------------------ copies
 
-    def _copy(self, map_slot: Ref, row: Ref, at: Ref, barrier: Ref, name: str) -> None:
+    def _copy(self, map_slot: Ref, row: Ref, at: Ref, barrier: Ref, name: str, rows: int) -> None:
         """Begins to copy rows of a matrix. One work-item comes here."""
         for number in range(self._blocks):
-            place = at + number * KEYS * _ROW_WORDS if number else at
+            place = at + number * rows * _ROW_WORDS if number else at
             source, table = self._sizes[name], (self._sizes["maps"], map_slot)
             column = self._body.const(number * BOX_COLUMNS)
             barriers = self._there, barrier
-            self._k.copy_box((self._local, place), source, table, column=column, row=row, rows=KEYS, barrier=barriers)
+            self._k.copy_box((self._local, place), source, table, column=column, row=row, rows=rows, barrier=barriers)
 
-    def _copy_block(self, block: Ref) -> None:
-        """Begins to copy a block of keys and one of values; beyond the last key they are zeros."""
+    def _copy_side(self, block: Ref, side: int) -> None:
+        """Begins to copy a block of keys (side 0) or values (1); beyond the last key they are zeros."""
         slot = block & (_ROOM - 1)
-        for number, (map_slot, name) in enumerate(((self._key_map, "k"), (self._value_map, "v"))):
-            at = (slot * 2 + number) * self._side_words + self._sides_at
-            self._copy(map_slot, block * KEYS, at, slot * 2 + number, name)
+        map_slot, name = ((self._key_map, "k"), (self._value_map, "v"))[side]
+        at = (slot * 2 + side) * self._side_words + self._sides_at
+        self._copy(map_slot, block * KEYS, at, slot * 2 + side, name, KEYS)
+
+    def _await_side(self, block: Ref, side: int) -> None:
+        slot = block & (_ROOM - 1)
+        self._k.await_boxes(self._there, slot * 2 + side, (block >> 1) & 1)
 
     # ------------------------------------------------------------------ one block of keys
 
-    def _step(self, block: Ref, first: Ref, greatest: list[Ref], totals: list[Ref]) -> None:
-        k = self._k
-        slot, parity = block & (_ROOM - 1), (block >> 1) & 1
-        keys_at, values_at = (
-            slot * 2 * self._side_words + self._sides_at,
-            (slot * 2 + 1) * self._side_words + self._sides_at,
-        )
-        for side in range(2):
-            k.await_boxes(self._there, slot * 2 + side, parity)
-        k.barrier()  # behind which nobody needs the block before this one
-        with k.if_(self._is_first & (block + 1 < self._count)):
-            self._copy_block(block + 1)
+    def _begin_scores(self, block: Ref) -> None:
+        slot = block & (_ROOM - 1)
         self._clear(self._scores, KEYS // 2)
         for number in range(self._blocks):
-            later = number * KEYS * _ROW_WORDS
-            left = self._warpgroup * (ROWS * _ROW_WORDS) + later
-            self._multiply(self._scores, KEYS, left, keys_at + later, self._turned)
-        k.await_("products")
-        self._mask(block, first)
-        self._weigh(greatest, totals)
-        k.await_("copies")  # shows the weights to the units that multiply
-        k.barrier()
-        for number in range(KEYS // BOX_COLUMNS):
-            left = self._warpgroup * (ROWS * _ROW_WORDS) + (self._query_words + number * QUERIES * _ROW_WORDS)
-            right = values_at + number * BOX_COLUMNS * _ROW_WORDS
-            self._multiply(self._sums, self._form.length, left, right, self._down)
-        k.await_("products")
+            row = self._warpgroup * ROWS + number * self._form.queries
+            left = self._local, row * _ROW_WORDS, self._turned
+            keys_at = slot * 2 * self._side_words + (self._sides_at + number * KEYS * _ROW_WORDS)
+            right = self._local, keys_at, self._turned
+            self._multiply(self._scores, KEYS, left, right)
 
-    def _multiply(self, sums: Ref, columns: int, left: Ref, right: Ref, lies: Swizzled) -> None:
-        steps = BOX_COLUMNS // INNER
-        sides = (left, self._turned), (right, lies)
-        self._k.warpgroup_multiply(sums, self._form.dtype, columns, self._local, *sides, steps)
+    def _begin_sums(self, block: Ref) -> None:
+        """Begins to add up the values of a block, whose weights are there."""
+        slot = block & (_ROOM - 1)
+        at = (slot * 2 + 1) * self._side_words + self._sides_at
+        for number in range(KEYS // BOX_COLUMNS):
+            left = self._weights, number * (BOX_COLUMNS // 4), None
+            right = self._local, at + number * BOX_COLUMNS * _ROW_WORDS, self._down
+            self._multiply(self._sums, self._form.length, left, right)
+
+    def _step(self, block: Ref, first: Ref, greatest: list[Ref], totals: list[Ref]) -> None:
+        """Adds up the values of a block, and computes the weights of the next one meanwhile."""
+        k = self._k
+        self._await_side(block + 1, 0)
+        self._await_side(block, 1)
+        k.barrier()  # behind which nobody needs the keys of this block, nor the values before
+        with k.if_(self._is_first):
+            self._copy_side(block + 1, 1)
+            with k.if_(block + 2 < self._count):
+                self._copy_side(block + 2, 0)
+        self._begin_scores(block + 1)
+        self._begin_sums(block)
+        k.await_("products", pending=KEYS // BOX_COLUMNS)
+        self._mask(block + 1, first)
+        factors = self._weigh(greatest, totals)
+        k.await_("products")
+        self._scale(factors)
+        self._pack()
+
+    def _multiply(self, sums: Ref, columns: int, left: _Side, right: tuple[Ref, Ref, Swizzled]) -> None:
+        self._k.warpgroup_multiply(sums, self._form.dtype, columns, left, right, BOX_COLUMNS // INNER)
 
     def _clear(self, array: Ref, count: int) -> None:
         with self._k.for_(0, count, hint="i", unroll=count) as i:
@@ -187,57 +251,44 @@ class _Builder:
                     score = k.load(self._scores, at)
                     k.store(self._scores, at, k.op("select", key < own, score, float("-inf")))
 
-    def _weigh(self, greatest: list[Ref], totals: list[Ref]) -> None:
-        """Makes weights of scores, and scales what was added up before."""
-        k, count = self._k, KEYS // 8
+    def _weigh(self, greatest: list[Ref], totals: list[Ref]) -> list[Ref]:
+        """Makes weights of scores; what was added up before is to be scaled by the factors that come back."""
+        k, count, scale = self._k, KEYS // 8, self._sizes["scale"]
         factors = []
         for half in range(2):
             most = k.variable(greatest[half], hint="most")
             with k.for_(0, count, hint="fragment", unroll=count) as fragment:
                 for step in range(2):
-                    k.assign(most, self._greater(most, k.load(self._scores, fragment * 4 + (2 * half + step))))
+                    k.assign(most, k.op(_GREATER, most, k.load(self._scores, fragment * 4 + (2 * half + step))))
             for distance in (1, 2):
-                k.assign(most, self._greater(most, k.shuffle(k.let(most), self._lane ^ distance, 32)))
-            base = k.let(k.op("select", k.op("eq", most, float("-inf")), 0.0, most * self._sizes["scale"]), "base")
-            factor = k.op("exp2", greatest[half] * self._sizes["scale"] - base, hint="factor")
+                k.assign(most, k.op(_GREATER, most, k.shuffle(k.let(most), self._lane ^ distance, 32)))
+            base = k.let(k.op("select", k.op("eq", most, float("-inf")), 0.0, -most * scale), "base")
+            factor = k.op(_EXP2, k.op("fma", greatest[half], scale, base), hint="factor")
             k.assign(greatest[half], most)
             k.assign(totals[half], totals[half] * factor)
             factors.append(factor)
             with k.for_(0, count, hint="fragment", unroll=count) as fragment:
-                pair = []
                 for step in range(2):
-                    score = k.load(self._scores, fragment * 4 + (2 * half + step))
-                    weight = k.op("exp2", score * self._sizes["scale"] - base)
-                    rounded = k.op(f"round_{self._form.dtype}", weight)
-                    k.assign(totals[half], totals[half] + rounded)
-                    pair.append(self._bits(rounded))
-                self._store_weights(fragment, half, pair[0] | (pair[1] << 16))
-        length = self._form.length // 8
+                    at = fragment * 4 + (2 * half + step)
+                    weight = k.op(_EXP2, k.op("fma", k.load(self._scores, at), scale, base))
+                    k.assign(totals[half], totals[half] + weight)
+                    k.store(self._scores, at, weight)
+        return factors
+
+    def _scale(self, factors: list[Ref]) -> None:
+        k, length = self._k, self._form.length // 8
         with k.for_(0, length, hint="fragment", unroll=length) as fragment:
             for half in range(2):
                 for step in range(2):
                     at = fragment * 4 + (2 * half + step)
                     k.store(self._sums, at, k.load(self._sums, at) * factors[half])
 
-    def _greater(self, left: Ref, right: Ref) -> Ref:
-        """The greater one of two numbers; a NaN is none, and comes up again in its weight."""
-        return self._k.op("select", right > left, right, left)
-
-    def _bits(self, rounded: Ref) -> Ref:
-        """The bits of a weight that its dtype has; it is neither negative nor greater than 1."""
-        k, bits = self._k, self._k.bitcast(rounded, U32)
-        if self._form.dtype is BF16:
-            return bits >> 16
-        small = k.convert(rounded * 2.0**24, U32)
-        return k.op("select", rounded < _LEAST_HALF, small, (bits >> 13) - (112 << 10))
-
-    def _store_weights(self, fragment: Ref, half: int, word: Ref) -> None:
-        """Stores two weights of a row as the left operand of a product lies."""
-        k, row = self._k, self._own_row + 8 * half
-        unit = (fragment & 7) ^ (row & 7)
-        block = k.op("udiv", fragment, 8)
-        at = (block * QUERIES + row) * _ROW_WORDS + unit * 4 + self._thread + self._query_words
-        k.store(self._local, at, word)
+    def _pack(self) -> None:
+        """Rounds weights, two for each word of the left operand."""
+        k, count = self._k, KEYS // 4
+        with k.for_(0, count, hint="word", unroll=count) as word:
+            pair = [k.load(self._scores, word * 2 + step) for step in range(2)]
+            k.store(self._weights, word, k.op(_PACK[self._form.dtype], *pair))
 
     # ------------------------------------------------------------------ results
 
@@ -251,10 +302,7 @@ class _Builder:
             inverse = k.op("select", k.op("eq", total, 0.0), 0.0, 1.0 / total, hint="inverse")
             row = k.let(first + self._own_row + 8 * half, "row")
             with k.if_(row < sizes["n"]):
-                start = k.let((head * sizes["n"] + row) * length + self._thread * 2, "start")
+                start = k.let((head * sizes["n"] + row) * (length // 2) + self._thread, "start")
                 with k.for_(0, length // 8, hint="fragment", unroll=length // 8) as fragment:
-                    numbers = [k.load(self._sums, fragment * 4 + (2 * half + step)) * inverse for step in range(2)]
-                    pair = k.op("vector", *numbers)
-                    if self._form.dtype is BF16:
-                        pair = k.op("round_bf16", pair)
-                    k.store(sizes["y"], start + fragment * 8, pair, align=2 * self._form.dtype.size)
+                    pair = [k.load(self._sums, fragment * 4 + (2 * half + step)) * inverse for step in range(2)]
+                    k.store(sizes["y"], start + fragment * 4, k.op(_PACK[self._form.dtype], *pair))

@@ -14,7 +14,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32, U32, Pointer
-from ocl_runtime.plan.kernels.attention.attention_kernel import ITEMS, KEYS, QUERIES, AttentionForm, build
+from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm, build, queries
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.form import Parameters, Spec, rounded_up
@@ -26,6 +26,7 @@ _GROUP = 32
 
 @dataclass(frozen=True, slots=True)
 class _MapsForm:
+    length: int
     specs: tuple[Spec, ...]
 
 
@@ -50,22 +51,22 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     describing = Parameters(U32, all_heads)
     common(describing)
     describing.size("d", d)
-    described = lowering.kernels.get(_MapsForm(tuple(describing.specs)), _describe)
+    described = lowering.kernels.get(_MapsForm(length, tuple(describing.specs)), _describe)
     items = rounded_up(all_heads, _GROUP)
     first = Launch(described, tuple(describing.args), (items, 1, 1), (_GROUP, 1, 1), lowering.where)
 
     parameters = Parameters(U32, all_heads * n * length)
     common(parameters)
-    tiles = -(-n // QUERIES)
+    tiles = -(-n // queries(length))
     parameters.size("tiles", tiles)
     parameters.size("shared", heads // key_heads)
     parameters.number("scale", F32, algorithm.scale * math.log2(math.e))
     dtype = q.dtype
-    parameters.pointer("y", Pointer(dtype, align=16), Address(call.result.storage, call.result.layout))
+    parameters.pointer("y", Pointer(U32, align=16), _words(call.result))
     form = AttentionForm(dtype, length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, build)
-    groups = all_heads * tiles * ITEMS
-    return [first, Launch(kernel, tuple(parameters.args), (groups, 1, 1), (ITEMS, 1, 1), lowering.where)]
+    items = all_heads * tiles * form.items
+    return [first, Launch(kernel, tuple(parameters.args), (items, 1, 1), (form.items, 1, 1), lowering.where)]
 
 
 def _words(operand: Buffer) -> Address:
@@ -94,7 +95,7 @@ def _describe(form: _MapsForm) -> Kernel:
         )
 
     with k.if_(number < sizes["heads"]):
-        describe("q", number, sizes["n"], QUERIES)
+        describe("q", number, sizes["n"], queries(form.length))
     with k.if_(number < sizes["key_heads"]):
         describe("k", sizes["heads"] + number, sizes["m"], KEYS)
         describe("v", sizes["heads"] + sizes["key_heads"] + number, sizes["m"], KEYS)

@@ -109,9 +109,8 @@ class WarpgroupFragments:
             self._sums,
             tile.dtype,
             tile.width,
-            self._left.local,
-            (left, self._left.lies),
-            (right, self._right.lies),
+            (self._left.local, left, self._left.lies),
+            (self._right.local, right, self._right.lies),
             tile.inner // INNER,
         )
 
