@@ -30,7 +30,7 @@ from math import e, inf, nan, pi
 from ocl_ir.bfloat16 import bfloat16
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
-from ocl_runtime.arrays.functions.attention import attention
+from ocl_runtime.arrays.functions.attention import attention, attention_gradients
 from ocl_runtime.arrays.functions.counting import bincount
 from ocl_runtime.arrays.functions.creation import (
     arange,
@@ -219,6 +219,7 @@ __all__ = [
     "atan2",
     "atanh",
     "attention",
+    "attention_gradients",
     "bfloat16",
     "bincount",
     "bitwise_and",

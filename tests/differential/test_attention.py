@@ -1,4 +1,4 @@
-"""Attention beside NumPy's in float64, on the device."""
+"""Attention and its gradients beside NumPy's in float64, on the device."""
 
 from __future__ import annotations
 
@@ -17,14 +17,9 @@ from tests.support.depth import with_builds
 _ERRORS = {"f4": 1e-5, "f2": 4e-3, "f8": 1e-12}
 
 
-def by_numpy(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, *, causal: bool, scale: float | None
-) -> Any:
-    q, k, v = (x.astype("f8") for x in (q, k, v))
-    shared = q.shape[-3] // k.shape[-3]
-    k, v = (np.repeat(x, shared, -3) for x in (k, v))
+def weights_by_numpy(q: np.ndarray, k: np.ndarray, mask: np.ndarray | None, *, causal: bool, scale: float) -> Any:
     n, m = q.shape[-2], k.shape[-2]
-    scores = q @ np.swapaxes(k, -1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    scores = q @ np.swapaxes(k, -1, -2) * scale
     if mask is not None:
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
     if causal:
@@ -32,7 +27,30 @@ def by_numpy(
     largest = scores.max(-1, keepdims=True)
     weights = np.exp(scores - np.where(np.isinf(largest), 0, largest))
     total = weights.sum(-1, keepdims=True)
-    return weights / np.where(total == 0, 1, total) @ v
+    return weights / np.where(total == 0, 1, total)
+
+
+def by_numpy(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray | None, *, causal: bool, scale: float | None
+) -> Any:
+    q, k, v = (x.astype("f8") for x in (q, k, v))
+    k, v = (np.repeat(x, q.shape[-3] // k.shape[-3], -3) for x in (k, v))
+    return weights_by_numpy(q, k, mask, causal=causal, scale=scale or 1 / math.sqrt(q.shape[-1])) @ v
+
+
+def gradients_by_numpy(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, gradient: np.ndarray, mask: np.ndarray | None,
+    *, causal: bool, scale: float | None,
+) -> list[Any]:  # fmt: skip
+    q, k, v, gradient = (x.astype("f8") for x in (q, k, v, gradient))
+    shape, shared, scale = k.shape, q.shape[-3] // k.shape[-3], scale or 1 / math.sqrt(q.shape[-1])
+    k, v = (np.repeat(x, shared, -3) for x in (k, v))
+    weights = weights_by_numpy(q, k, mask, causal=causal, scale=scale)
+    by_weights = gradient @ np.swapaxes(v, -1, -2)
+    by_scores = weights * (by_weights - (weights * by_weights).sum(-1, keepdims=True)) * scale
+    by_keys, by_values = (np.swapaxes(x, -1, -2) @ y for x, y in ((by_scores, q), (weights, gradient)))
+    heads = (x.reshape(*shape[:-2], shared, *x.shape[-2:]) for x in (by_keys, by_values))
+    return [by_scores @ k, *(x.sum(-3) for x in heads)]
 
 
 @st.composite
@@ -50,9 +68,9 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     elif kind == "numbers":
         mask = rng.standard_normal((heads, 1, m)).astype("f4")
     shapes = (*front, heads, n, d), (*front, key_heads, m, d), (*front, key_heads, m, e)
-    q, k, v = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    q, k, v, gradient = (rng.standard_normal(shape).astype(dtype) for shape in (*shapes, (*front, heads, n, e)))
     return {
-        "q": q, "k": k, "v": v, "mask": mask,
+        "q": q, "k": k, "v": v, "gradient": gradient, "mask": mask,
         "causal": draw(st.booleans()), "scale": draw(st.sampled_from([None, 0.25])),
     }  # fmt: skip
 
@@ -67,6 +85,62 @@ def test_attention_is_that_of_numpy(case: dict[str, Any]) -> None:
     assert found.dtype == q.dtype
     expected = by_numpy(q, k, v, mask, **how)
     np.testing.assert_allclose(found, expected, atol=_ERRORS[q.dtype.str[1:]] * max(1, np.abs(expected).max()))
+
+
+@settings(max_examples=with_builds(40))
+@given(cases())
+def test_gradients_are_those_of_numpy(case: dict[str, Any]) -> None:
+    arrays, mask = [case[name] for name in ("q", "k", "v", "gradient")], case["mask"]
+    given_mask = None if mask is None else ocl.asarray(mask)
+    how = {"causal": case["causal"], "scale": case["scale"]}
+    found = ocl.attention_gradients(*map(ocl.asarray, arrays), mask=given_mask, **how)
+    expected = gradients_by_numpy(*arrays, mask, **how)
+    for mine, other, operand in zip(found, expected, arrays, strict=False):
+        assert (mine.dtype, mine.shape) == (operand.dtype, operand.shape)
+        error = _ERRORS[operand.dtype.str[1:]] * max(1, np.abs(other).max())
+        np.testing.assert_allclose(mine.numpy(), other, atol=error)
+
+
+@pytest.mark.parametrize("kind", ["none", "bools", "numbers", "causal"])
+def test_gradients_are_differences_of_attention(kind: str) -> None:
+    """Each element of each operand moves by a little to both sides; two heads share keys."""
+    rng, small = np.random.default_rng(3), 1e-5
+    shapes = (4, 5, 3), (2, 6, 3), (2, 6, 2)
+    arrays, gradient = [rng.standard_normal(shape) for shape in shapes], rng.standard_normal((4, 5, 2))
+    mask = {"bools": rng.random((5, 6)) < 0.6, "numbers": rng.standard_normal((4, 1, 6))}.get(kind)
+    how = {"causal": kind == "causal", "mask": None if mask is None else ocl.asarray(mask)}
+    found = ocl.attention_gradients(*map(ocl.asarray, (*arrays, gradient)), **how)
+    for number, x in enumerate(arrays):
+        sides = []
+        for sign in (1, -1):
+            moved = x + sign * small * np.eye(x.size).reshape(x.size, *x.shape)
+            many = [np.broadcast_to(y, (x.size, *y.shape)) for y in arrays]
+            many[number] = moved
+            sides.append((ocl.attention(*map(ocl.asarray, many), **how).numpy() * gradient).sum((1, 2, 3)))
+        differences = (sides[0] - sides[1]) / (2 * small)
+        np.testing.assert_allclose(found[number].numpy().ravel(), differences, atol=1e-8)
+
+
+def test_gradients_of_queries_that_see_nothing_are_zero() -> None:
+    rng = np.random.default_rng(4)
+    q, k, v, gradient = (ocl.asarray(rng.standard_normal((2, 4, 8)).astype("f4")) for _ in range(4))
+    mask = np.ones((4, 4), bool)
+    mask[2] = mask[:, 1] = False
+    dq, dk, dv = (x.numpy() for x in ocl.attention_gradients(q, k, v, gradient, mask=ocl.asarray(mask)))
+    assert (dq[:, 2] == 0).all()
+    assert (dk[:, 1] == 0).all()
+    assert (dv[:, 1] == 0).all()
+    assert all(np.isfinite(x).all() and x[:, 0].all() for x in (dq, dk, dv))
+    nothing = ocl.attention_gradients(q, k, v, gradient, mask=ocl.zeros((4, 4), dtype=ocl.bool))
+    assert not any(x.numpy().any() for x in nothing)
+
+
+def test_gradients_without_queries() -> None:
+    none, some = ocl.zeros((2, 0, 8)), ocl.ones((1, 4, 8))
+    dq, dk, dv = ocl.attention_gradients(none, some, some, none)
+    assert dq.shape == (2, 0, 8)
+    assert not dk.numpy().any()
+    assert not dv.numpy().any()
 
 
 def test_queries_that_see_nothing_get_zero() -> None:
@@ -91,6 +165,7 @@ def test_scores_of_halves_are_float32() -> None:
     np.testing.assert_allclose(found, 1 / (1 + math.exp(-1)), rtol=2e-3)
 
 
+@pytest.mark.parametrize("name", ["attention", "attention_gradients"])
 @pytest.mark.parametrize("shapes", [
     ((4, 8), (4, 8), (4, 8)),
     ((3, 4, 8), (2, 4, 8), (2, 4, 8)),
@@ -99,11 +174,20 @@ def test_scores_of_halves_are_float32() -> None:
     ((1, 2, 4, 8), (2, 4, 8), (2, 4, 8)),
     ((2, 4, 8), (2, 0, 8), (2, 0, 8)),
 ])  # fmt: skip
-def test_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], ...]) -> None:
-    with pytest.raises(ShapeError, match="attention of shapes"):
-        ocl.attention(*(ocl.zeros(shape) for shape in shapes))
+def test_shapes_that_do_not_fit(shapes: tuple[tuple[int, ...], ...], name: str) -> None:
+    given_shapes = shapes if name == "attention" else (*shapes, shapes[0])
+    with pytest.raises(ShapeError, match=f"{name} of shapes"):
+        getattr(ocl, name)(*(ocl.zeros(shape) for shape in given_shapes))
 
 
-def test_integers_are_refused() -> None:
-    with pytest.raises(DTypeError, match="attention of int32"):
-        ocl.attention(*(ocl.zeros((1, 2, 2), dtype=ocl.int32) for _ in range(3)))
+def test_a_gradient_of_another_shape_is_refused() -> None:
+    with pytest.raises(ShapeError, match=r"attention_gradients of a gradient of shape \(2, 4, 8\)") as caught:
+        ocl.attention_gradients(*(ocl.zeros((2, 4, length)) for length in (8, 8, 9, 8)))
+    assert "(2, 4, 9)" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("name", "count"), [("attention", 3), ("attention_gradients", 4)])
+@pytest.mark.parametrize("dtype", ["int32", "complex64"])
+def test_other_dtypes_are_refused(name: str, count: int, dtype: str) -> None:
+    with pytest.raises(DTypeError, match=f"{name} of {dtype}"):
+        getattr(ocl, name)(*(ocl.zeros((1, 2, 2), dtype=dtype) for _ in range(count)))

@@ -13,7 +13,7 @@ sets.py            distinct elements, and membership
 counting.py        how often integers come
 histograms.py      how many numbers lie between edges
 linear_algebra.py  products of matrices and vectors
-attention.py       attention
+attention.py       attention and its gradients
 scans.py           running sums
 explaining.py      what computing would do
 transfers.py       values to and from the host without waiting

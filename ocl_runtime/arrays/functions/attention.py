@@ -1,4 +1,4 @@
-"""Attention over keys and values."""
+"""Attention over keys and values, and its gradients."""
 
 from __future__ import annotations
 
@@ -57,26 +57,79 @@ def attention(
     2022.
     """
     q, k, v = arrays_of("attention", q, k, v)
-    executor = q._executor
-    dtype = common_dtype((q._node, k._node, v._node), executor)
-    if not dtype.is_float:
-        raise DTypeError(f"attention of {dtype.public}", place=calling_line(), remedy="convert to floats: astype")
-    _check(q, k, v)
-    *front, heads, n, d = q.shape
-    key_heads, m, e = k.shape[-3], k.shape[-2], v.shape[-1]
-    factor = 1 / math.sqrt(d) if scale is None else float(scale)
-    if mask is None and factor > 0 and _is_one_kernel(dtype, d, e, executor):
-        algorithm = Attention(causal, factor)
+    dtype = _dtype("attention", q, k, v)
+    _check("attention", q, k, v)
+    factor = _scale(q, scale)
+    if mask is None and factor > 0 and _is_one_kernel(dtype, q.shape[-1], v.shape[-1], q._executor):
         nodes = (cast(x._node, dtype) for x in (q, k, v))
-        return Array(graph.custom_call(algorithm, *nodes, where=caller()), executor)
-    shared = heads // key_heads
-    # The heads that share keys are an axis of their own, along which keys and values are the same.
-    queries = reshape(q, (*front, key_heads, shared, n, d))
-    keys, values = expand_dims(k, axis=-3), expand_dims(v, axis=-3)
-    scores = _product(queries, matrix_transpose(keys), dtype)
-    scores = scores * factor
+        return Array(graph.custom_call(Attention(causal, factor), *nodes, where=caller()), q._executor)
+    weights = _weights("attention", q, k, mask, dtype, causal=causal, scale=factor)
+    return _result(_product(weights, expand_dims(v, axis=-3), dtype), (*q.shape[:-1], v.shape[-1]), dtype)
+
+
+def attention_gradients(
+    q: ArrayLike,
+    k: ArrayLike,
+    v: ArrayLike,
+    gradient: ArrayLike,
+    /,
+    *,
+    mask: ArrayLike | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> tuple[Array, Array, Array]:
+    """The gradients by `q`, `k` and `v` of a number whose gradient by `attention(q, k, v, …)` is given.
+
+    Shapes and the other arguments are those of `attention`; `gradient` is (…, heads, n, e), and each result has the
+    shape of its array. Those by `k` and `v` are sums over the heads that share them. A query that sees no key adds
+    nothing. The mask gets no gradient.
+
+    The dtype is that to which all four are promoted, a float. For halves and bfloat16 the scores, the weights and the
+    gradients by them are float32; both are rounded to the dtype before they are multiplied, and the products are added
+    in float32. A program with `attention` of the same arrays computes the weights once, unless that is one kernel.
+
+    Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
+
+    >>> dq, dk, dv = ocl.attention_gradients(q, k, v, gradient, causal=True)
+
+    Source: Dao et al., FlashAttention, 2022, appendix B.2.
+    """
+    q, k, v, gradient = arrays_of("attention_gradients", q, k, v, gradient)
+    dtype = _dtype("attention_gradients", q, k, v, gradient)
+    _check("attention_gradients", q, k, v)
+    if gradient.shape != (*q.shape[:-1], v.shape[-1]):
+        raise ShapeError(
+            f"attention_gradients of a gradient of shape {gradient.shape}",
+            place=calling_line(),
+            remedy=f"give it the shape of what attention returns: {(*q.shape[:-1], v.shape[-1])}",
+        )
+    factor = _scale(q, scale)
+    # The rows of the heads that share keys are one matrix, so that a product adds them up.
+    rows = q.shape[-3] // k.shape[-3] * q.shape[-2]
+    weights, queries, above = (
+        reshape(x, (*k.shape[:-2], rows, x.shape[-1]))
+        for x in (_weights("attention_gradients", q, k, mask, dtype, causal=causal, scale=factor), q, gradient)
+    )
+    by_weights = _product(above, matrix_transpose(v), dtype)
+    by_scores = weights * (by_weights - sum_of(weights * by_weights, axis=-1, keepdims=True))
+    return (
+        _result(_product(by_scores, k, dtype) * factor, q.shape, dtype),
+        _result(_product(matrix_transpose(by_scores), queries, dtype) * factor, k.shape, dtype),
+        _result(_product(matrix_transpose(weights), above, dtype), v.shape, dtype),
+    )
+
+
+def _weights(
+    name: str, q: Array, k: Array, mask: ArrayLike | None, dtype: DType, *, causal: bool, scale: float
+) -> Array:
+    """How much each query takes of each key: (…, key heads, heads that share them, n, m), in the dtype of sums."""
+    *front, heads, n, d = q.shape
+    key_heads, m = k.shape[-3], k.shape[-2]
+    # The heads that share keys are an axis of their own, along which the keys are the same.
+    queries = reshape(q, (*front, key_heads, heads // key_heads, n, d))
+    scores = _product(queries, matrix_transpose(expand_dims(k, axis=-3)), dtype) * scale
     if mask is not None:
-        (given,) = arrays_of("attention", mask)
+        (given,) = arrays_of(name, mask)
         seen = reshape(broadcast_to(given, (*front, heads, n, m)), scores.shape)
         scores = where(seen, scores, -math.inf) if given._dtype is BOOL else scores + astype(seen, scores.dtype)
     if causal:
@@ -85,9 +138,25 @@ def attention(
     largest = max_of(scores, axis=-1, keepdims=True)
     weights = exp(scores - where(largest == -math.inf, 0, largest))
     total = sum_of(weights, axis=-1, keepdims=True)
-    weights = weights / where(total == 0, 1, total)
-    result = _product(weights, values, dtype)
-    return Array(cast(reshape(result, (*front, heads, n, e))._node, dtype), executor)
+    return weights / where(total == 0, 1, total)
+
+
+def _scale(q: Array, scale: float | None) -> float:
+    """What scores are multiplied by."""
+    return 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
+
+
+def _dtype(name: str, *arrays: Array) -> DType:
+    """The float to which all are promoted."""
+    dtype = common_dtype(tuple(x._node for x in arrays), arrays[0]._executor)
+    if not dtype.is_float:
+        raise DTypeError(f"{name} of {dtype.public}", place=calling_line(), remedy="convert to floats: astype")
+    return dtype
+
+
+def _result(x: Array, shape: tuple[int, ...], dtype: DType) -> Array:
+    """An array as users get it, from the dtype of sums."""
+    return Array(cast(reshape(x, shape)._node, dtype), x._executor)
 
 
 def _is_one_kernel(dtype: DType, d: int, e: int, executor: Executor) -> bool:
@@ -95,7 +164,7 @@ def _is_one_kernel(dtype: DType, d: int, e: int, executor: Executor) -> bool:
     return executor.target.warpgroups and dtype in {F16, BF16} and d in _LENGTHS and d == e
 
 
-def _check(q: Array, k: Array, v: Array) -> None:
+def _check(name: str, q: Array, k: Array, v: Array) -> None:
     """Raises `ShapeError` for shapes that do not fit."""
     remedy = "q is (…, heads, n, d), k (…, key heads, m, d), v (…, key heads, m, e)"
     if min(q.ndim, k.ndim, v.ndim) < 3:
@@ -111,7 +180,7 @@ def _check(q: Array, k: Array, v: Array) -> None:
     else:
         return
     raise ShapeError(
-        f"attention of shapes {q.shape}, {k.shape} and {v.shape}: {problem}", place=calling_line(), remedy=remedy
+        f"{name} of shapes {q.shape}, {k.shape} and {v.shape}: {problem}", place=calling_line(), remedy=remedy
     )
 
 

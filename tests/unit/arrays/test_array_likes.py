@@ -65,6 +65,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "unique_counts": lambda x: xp.unique_counts(x).counts, "unique_inverse": lambda x: xp.unique_inverse(x).values,
     "matmul": lambda x: xp.matmul(x, x), "vecdot": lambda x: xp.vecdot(x, x), "tensordot": lambda x: xp.tensordot(x, x),
     "attention": lambda x: xp.attention(*3 * [xp.expand_dims(x)]),
+    "attention_gradients": lambda x: xp.attention_gradients(*4 * [xp.expand_dims(x)])[1],
     "cumulative_sum": lambda x: xp.cumulative_sum(x, 0), "cumulative_prod": lambda x: xp.cumulative_prod(x, 0),
     "meshgrid": lambda x: xp.meshgrid(xp.reshape(x, -1), [1, 2])[0], "isdtype": None, "result_type": None,
     "download": None, "upload": None, "compute": None, "compute_into": None, "explain": None, "from_dlpack": None,

@@ -26,6 +26,7 @@ SIZES = {
     "deblur": 9,
     "options": 20,
     "eigendigits": 12,
+    "gpt": 2,
 }
 DRAWN = {
     "n_body",
@@ -39,6 +40,7 @@ DRAWN = {
     "deblur",
     "options",
     "eigendigits",
+    "gpt",
 }
 
 
