@@ -30,6 +30,7 @@ from math import e, inf, nan, pi
 from ocl_ir.bfloat16 import bfloat16
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
+from ocl_runtime.arrays.functions.convolutions import conv, max_pool, mean_pool
 from ocl_runtime.arrays.functions.counting import bincount
 from ocl_runtime.arrays.functions.creation import (
     arange,
@@ -242,6 +243,7 @@ __all__ = [
     "compute_into",
     "concat",
     "conj",
+    "conv",
     "copysign",
     "cos",
     "cosh",
@@ -307,8 +309,10 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
     "maximum",
     "mean",
+    "mean_pool",
     "meshgrid",
     "min",
     "minimum",

@@ -13,6 +13,7 @@ sets.py            distinct elements, and membership
 counting.py        how often integers come
 histograms.py      how many numbers lie between edges
 linear_algebra.py  products of matrices and vectors
+convolutions.py    convolutions with channels, and pooling
 scans.py           running sums
 explaining.py      what computing would do
 transfers.py       values to and from the host without waiting
