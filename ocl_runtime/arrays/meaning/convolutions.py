@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Step
+from ocl_ir.graph.order import order_in_memory
 from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -49,7 +50,7 @@ def padded(x: Node, taps: Sequence[Taps], where: Where) -> Node:
         return x
     lengths = [each.before + length + each.behind for each, length in zip(taps, x.shape[front:], strict=True)]
     shape = (*x.shape[:front], *lengths)
-    inside = [Span(0, 1, length) for length in x.shape[:front]]
+    inside = list(map(_whole, x.shape[:front]))
     inside += [Span(each.before, 1, length) for each, length in zip(taps, x.shape[front:], strict=True)]
     region = Layout.contiguous(shape).index(tuple(inside))
     return graph.assign(graph.zeros(x.dtype, shape, where), region, x, where)
@@ -64,29 +65,55 @@ def windows(x: Node, taps: Sequence[Taps], where: Where) -> Node:
         count = x.shape[-1] - each.reach + 1
         x = graph.move(x, Step("windows", (count, each.reach)), (*x.shape[:-1], count, each.reach), where)
         chosen = Span(0, each.stride, (count - 1) // each.stride + 1), Span(0, each.dilation, each.length)
-        x = graph.index(x, (*(Span(0, 1, length) for length in x.shape[:-2]), *chosen), where)
+        x = graph.index(x, (*map(_whole, x.shape[:-2]), *chosen), where)
     behind = range(front, front + 2 * rank)
     return graph.permute(x, (*range(front), *behind[1::2], *behind[::2]))
 
 
 def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where) -> Node:
     """The sums of products of weights (channels of the result, channels of a group, …) and what they lie over in `x`
-    (…, channels, …), both of one dtype."""
+    (…, channels, …), both of one dtype. The result lies as `x` does, channels first or last; so it does, and so do the
+    products of each sum follow each other, whether `x` has been computed or not."""
     (batch, channels), (made, of_group) = x.shape[:2], weights.shape[:2]
     counts = tuple(each.count(length) for each, length in zip(taps, x.shape[2:], strict=True))
     shape: Shape = (batch, made, *counts)
     per, taken, places = made // groups, math.prod(weights.shape[1:]), math.prod(counts)
     seen = padded(x, taps, where)
     if groups == 1:  # a new axis is a view of anything
-        seen = graph.index(seen, (Span(0, 1, batch), None, *(Span(0, 1, length) for length in seen.shape[1:])), where)
+        seen = graph.index(seen, (_whole(batch), None, *map(_whole, seen.shape[1:])), where)
     else:
         seen = graph.reshape(seen, (batch, groups, of_group, *seen.shape[2:]))
     seen = windows(seen, taps, where)  # (batch, groups, channels of a group, taps…, places…)
     if per == 1 and channels:
         return graph.reshape(_added_up(seen, weights, len(taps), where), shape)
+    if groups == 1 and _is_channels_last(x):
+        seen = graph.index(seen, (_whole(batch), 0, *map(_whole, seen.shape[2:])), where)
+        return _channels_last(seen, weights, shape, where)
     rows = graph.expand(graph.reshape(weights, (groups, per, taken)), (batch, groups, per, taken), where)
     columns = graph.reshape(seen, (batch, groups, taken, places))
     return graph.reshape(graph.contract(rows, columns, where), shape)
+
+
+def _is_channels_last(x: Node) -> bool:
+    """Whether the channels of each place lie next to each other."""
+    order = None if x.flat else order_in_memory((x,))
+    return order is not None and order[-1] == 1
+
+
+def _channels_last(seen: Node, weights: Node, shape: Shape, where: Where) -> Node:
+    """The convolution of what lies channels last, which the result does, too: windows (batch, channels, taps…, places…)
+    times weights. The places of all windows are rows, and of each sum all channels of one tap come together."""
+    rank = len(shape) - 2
+    batch, made, *counts = shape
+    taken, places = math.prod(weights.shape[1:]), math.prod(counts)
+    left = graph.permute(seen, (0, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank), 1))
+    right = graph.permute(weights, (*range(2, 2 + rank), 1, 0))
+    product = graph.contract(graph.reshape(left, (batch * places, taken)), graph.reshape(right, (taken, made)), where)
+    return graph.permute(graph.reshape(product, (batch, *counts, made)), (0, 1 + rank, *range(1, 1 + rank)))
+
+
+def _whole(length: int) -> Span:
+    return Span(0, 1, length)
 
 
 def _added_up(seen: Node, weights: Node, rank: int, where: Where) -> Node:

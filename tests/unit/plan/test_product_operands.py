@@ -13,13 +13,14 @@ import pytest
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Scalar
 from ocl_ir.indices import Span
+from ocl_ir.kernel.grammar import CopyAsync, CopyBox, MatrixMultiply, WarpgroupMultiply
 from ocl_ir.layout import Layout
 from ocl_runtime.arrays.meaning.convolutions import Taps, convolution
 from ocl_runtime.plan.target import Target
 from tests.support import convolution_reference as reference
 from tests.support.depth import NIGHTLY
 from tests.unit.plan.test_plan import CPU, Desk
-from tests.unit.plan.test_product_tiles import FMA, MATRICES, WARPGROUPS, exactly, numbers
+from tests.unit.plan.test_product_tiles import FMA, MATRICES, WARPGROUPS, exactly, numbers, statements
 
 TARGETS = [
     pytest.param(FMA, "f4", id="fma f4"),
@@ -92,6 +93,23 @@ def test_bias_and_maximum_join_a_convolution(target: Target, dtype: str) -> None
     assert names(desk, root) == ["contract_add_maximum"]
     bare = reference.conv(x, w, (1, 1), [(1, 1)] * 2, (1, 1))
     assert (desk.values(root) == np.maximum(bare + b[:, None, None], 0)).all()
+
+
+@pytest.mark.parametrize(("target", "kind"), [(MATRICES, MatrixMultiply), (WARPGROUPS, WarpgroupMultiply)])
+def test_channels_last_are_read_in_units(target: Target, kind: type) -> None:
+    """As wide as 16 bytes, and where copies go on by themselves, these fill in the zeros around."""
+    desk, rng = Desk(target), np.random.default_rng(0)
+    x, w, b = numbers(rng, "f2", 2, 64, 7, 9), numbers(rng, "f2", 64, 64, 3, 3), numbers(rng, "f2", 64)
+    y = convolution(channels_last(desk, x), channels_last(desk, w), [Taps(3, 1, 1, 1, 1)] * 2, 1, "")
+    root = graph.elementwise("add", y, graph.expand(graph.reshape(desk.buffer(b), (64, 1, 1)), y.shape))
+    planned = desk.plan(root)
+    assert [launch.kernel.name for launch in planned.launches] == ["contract_add"]
+    assert statements(planned.launches, kind)
+    assert bool(statements(planned.launches, CopyAsync)) == target.warpgroups
+    assert not statements(planned.launches, CopyBox)
+    assert planned.results[0].layout.order == (0, 2, 3, 1)
+    expected = reference.conv(x, w, (1, 1), [(1, 1)] * 2, (1, 1)) + b[:, None, None]
+    assert (desk.values(root) == expected).all()
 
 
 @pytest.mark.parametrize(("target", "dtype"), TARGETS)
