@@ -31,7 +31,13 @@ from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.products.contraction import Elements
-from ocl_runtime.plan.kernels.products.launches import contraction_of, is_read_in_place, joins, product_launches
+from ocl_runtime.plan.kernels.products.launches import (
+    contraction_of,
+    is_read_in_place,
+    joins,
+    product_launches,
+    reads_in_place,
+)
 from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
 from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
@@ -98,7 +104,7 @@ def _planned(
     layouts = Layouts()
     needed, takes_more = {*roots, *donation.needed}, partial(joins, target=executor.target)
     cut = groups(roots, executor.target, layouts, dense=rows, decisions=decisions)
-    cut = readers_first(read_in_place(cut, needed, takes_more) if rules else cut)
+    cut = readers_first(read_in_place(cut, needed, partial(reads_in_place, target=executor.target)) if rules else cut)
     merged, why = bundles(cut, needed, executor.target, layouts, rules, decisions)
     if rules:
         merged = with_products(merged, needed, executor.target, takes_more, decisions)

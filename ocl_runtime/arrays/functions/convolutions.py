@@ -115,7 +115,7 @@ def mean_pool(
     total = Array(graph.reduce("sum", seen, _elements(seen, taps), wide, where=caller()), x._executor)
     counts: Array | int = math.prod(each.length for each in taps)
     if not count_padding:
-        counts = _inside(x, taps)
+        counts = astype(_inside(x, taps), wide.public)
     return astype(total / counts, dtype.public)
 
 

@@ -21,17 +21,17 @@ from ocl_runtime.plan.fusion.values import Leaf, Matrices, Padding, Split, Value
 
 
 def read_in_place(
-    groups: Sequence[Group], needed: Collection[Node], counts_axes: Callable[[Group], bool]
+    groups: Sequence[Group], needed: Collection[Node], is_better: Callable[[Group, Group], bool]
 ) -> list[Group]:
-    """The groups, of which products read what they can where it lies, if `counts_axes` says of one that its kernel is
-    able to."""
+    """The groups, of which products read what they can where it lies, if that `is_better` than what they read now."""
     made = {group.root: group for group in groups}
     changed = False
     for root, group in made.items():
-        if isinstance(root, Contract) and root.size and counts_axes(group):
+        if isinstance(root, Contract) and root.size:
             values = tuple(_operand(value, made) if isinstance(value, Leaf) else value for value in group.values)
-            if values != group.values:
-                made[root], changed = replace(group, values=values), True
+            in_place = group if values == group.values else replace(group, values=values)
+            if in_place is not group and is_better(in_place, group):
+                made[root], changed = in_place, True
     return _read(made, needed) if changed else list(groups)
 
 

@@ -33,6 +33,8 @@ _REDUCTION = 7000
 """Clocks for the launch that joins parts."""
 _TRAFFIC = 2000
 """Bytes that the device moves in a clock."""
+_COPY = 7000
+"""Clocks for a launch that copies."""
 _ROW = 16
 """Neighbours that are worth being read together."""
 
@@ -114,6 +116,23 @@ def tile_parts(k: int, wanted: int, tile: AnyTile) -> tuple[int, int]:
 
 def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:
     """The tile, and how many parts of k are wanted: those that take the least time."""
+    return _fastest(contraction, target)[1:]
+
+
+def is_worth_copying(contraction: Contraction, copied: Contraction, target: Target) -> bool:
+    """Whether operands that can be read where they lie are better copied, since the product of copies is faster by more
+    than these take."""
+    nbytes = sum(
+        2 * side.size * side.leaf.source.dtype.size
+        for side, other in zip(copied.sides, contraction.sides, strict=True)
+        if side.leaf is not other.leaf
+    )
+    copies = _COPY + nbytes / _TRAFFIC
+    return _fastest(copied, target)[0] + copies < _fastest(contraction, target)[0]
+
+
+def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, int]:
+    """The same, with the clocks that it takes."""
     batch, (m, n, k) = math.prod(contraction.batch), contraction.sizes
     best: tuple[float, AnyTile, int] | None = None
     for tile, rate in tiles(contraction, target):
@@ -133,7 +152,7 @@ def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:
             if best is None or time < best[0]:
                 best = time, tile, parts
     assert best is not None
-    return best[1], best[2]
+    return best
 
 
 def is_turned(side: Side) -> bool:

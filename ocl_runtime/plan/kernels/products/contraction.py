@@ -73,6 +73,11 @@ class Side:
         return self.leaf.layout.ndim - self.split.rows - self.split.columns
 
     @property
+    def size(self) -> int:
+        """How many elements its matrices have."""
+        return self.leaf.layout.size
+
+    @property
     def own(self) -> range:
         """The axes that the result has of it, its rows or columns."""
         return self._columns if self.number else self._rows

@@ -15,6 +15,7 @@ from ocl_runtime.plan.fusion.values import Leaf, Matrices, Split, Value
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
 from ocl_runtime.plan.kernels.products.blocks import Block, block_launches
+from ocl_runtime.plan.kernels.products.candidates import is_worth_copying
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
 from ocl_runtime.plan.kernels.products.tiles import tile_launches, uses_tiles
 from ocl_runtime.plan.kernels.products.variant import Problem, Variant, plain, tile_of, variants
@@ -87,10 +88,18 @@ def contraction_of(root: Contract, sides: Sequence[Value]) -> Contraction:
 
 
 def joins(group: Group, target: Target) -> bool:
-    """Whether the kernel of a product computes more of each element, and counts through the axes of its operands."""
+    """Whether the kernel of a product computes more of each element."""
     root = group.root
     assert isinstance(root, Contract)
     return uses_tiles(contraction_of(root, group.values), target)
+
+
+def reads_in_place(group: Group, copied: Group, target: Target) -> bool:
+    """Whether the kernel of a product reads operands where they lie, not copies of them."""
+    root = group.root
+    assert isinstance(root, Contract)
+    in_place, of_copies = (contraction_of(root, each.values) for each in (group, copied))
+    return uses_tiles(in_place, target) and not is_worth_copying(in_place, of_copies, target)
 
 
 def is_read_in_place(contraction: Contraction, target: Target) -> bool:
