@@ -1,10 +1,9 @@
 """What a product of matrices reads where it lies, that would have to be copied otherwise.
 
-A copy that only groups axes, since no view has them as one, is none of its kernel's: rows and columns of an operand may
-be several axes each, which the kernel counts through. Zeros around an operand need not be written either: the kernel
-asks of each element whether it is there. So the windows of a padded array are multiplied where the array lies, and a
-product over any axes of two arrays is a product of matrices. What is read so is never written, unless somebody else
-needs it.
+Rows and columns of an operand may be several axes each, through which the kernel counts; a copy that only makes one of
+them is not needed. Nor are zeros written around an operand: the kernel asks of each element whether it exists. So the
+windows of a padded array are multiplied where the array lies, and a product over any axes of two arrays is a product of
+matrices. The copies are planned all the same where somebody else needs them.
 """
 
 from __future__ import annotations
@@ -149,8 +148,8 @@ def _before_padding(leaf: Leaf, split: Split, made: Mapping[Node, Group]) -> tup
 
 
 def _is_box(places: Sequence[Layout]) -> bool:
-    """Whether each axis goes along one of the elements that it is a part of, one by one."""
-    return all(
+    """Whether axes go one by one along those of the elements that they are a part of, each along its own."""
+    return len(places) == places[0].ndim and all(
         stride == (1 if axis == number else 0) or length == 1
         for number, place in enumerate(places)
         for axis, (length, stride) in enumerate(zip(place.shape, place.strides, strict=True))
@@ -159,7 +158,9 @@ def _is_box(places: Sequence[Layout]) -> bool:
 
 def _places(layout: Layout, shape: Shape) -> list[Layout] | None:
     """For a layout over the elements of a shape in row-major order, where along each axis its elements lie; None where
-    steps run over the end of an axis."""
+    steps run over the end of an axis, or there is none."""
+    if not shape:
+        return None
     steps = [
         _along(stride if length != 1 else 0, shape) for length, stride in zip(layout.shape, layout.strides, strict=True)
     ]

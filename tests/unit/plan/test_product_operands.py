@@ -149,6 +149,18 @@ def test_what_somebody_else_needs_is_written_all_the_same() -> None:
     assert (desk.host(planned.results[1]) == bare).all()
 
 
+def test_a_row_that_is_written_into_zeros_is_no_padding() -> None:
+    desk, rng = Desk(FMA), np.random.default_rng(0)
+    row, y = numbers(rng, "f4", 40), numbers(rng, "f4", 40, 24)
+    zeros = graph.zeros(desk.buffer(row).dtype, (20, 40))
+    for region in (Layout((40,), (1,), 80), Layout((1, 1, 40), (0, 40, 1), 80)):
+        value = graph.reshape(desk.buffer(row), region.shape)
+        root = graph.contract(graph.assign(zeros, region, value), desk.buffer(y))
+        left = np.zeros((20, 40), "f4")
+        left[2] = row
+        assert (desk.values(root) == exactly(left, y)).all()
+
+
 @pytest.mark.parametrize("filled", ["by another number", "in steps", "by what is computed"])
 def test_other_writes_are_no_padding(filled: str) -> None:
     desk, rng = Desk(FMA), np.random.default_rng(0)
