@@ -30,6 +30,7 @@ from math import e, inf, nan, pi
 from ocl_ir.bfloat16 import bfloat16
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
+from ocl_runtime.arrays.functions.attention import attention
 from ocl_runtime.arrays.functions.convolutions import conv, max_pool, mean_pool
 from ocl_runtime.arrays.functions.counting import bincount
 from ocl_runtime.arrays.functions.creation import (
@@ -218,6 +219,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "attention",
     "bfloat16",
     "bincount",
     "bitwise_and",

@@ -11,6 +11,7 @@ source.py       a kernel as OpenCL C source, with the way back from each line
 combine.py      the sources of several kernels as one program
 compile.py      kernel IR to source, with every stage kept
 driver.py       source or binary to a program
+opened.py       instructions that the compiler passes on as comments, opened in the binary
 binaries.py     the binary of a program, asked for while other threads run
 disk.py         built programs on disk
 cache.py        built programs, remembered in memory and on disk

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from ocl_ir.kernel.alignment import is_aligned
-from ocl_ir.kernel.asynchronous import ROW_BYTES
+from ocl_ir.kernel.asynchronous import ROW_BYTES, Swizzled
 from ocl_ir.kernel.grammar import (
+    AsyncStmt,
     Await,
     AwaitBoxes,
     Commit,
@@ -28,10 +27,6 @@ from ocl_ir.types import BOOL, F32, U16, U32, DType, Pointer, Vector, element, l
 from ocl_runtime.codegen.helpers import Made, Waiting, WarpgroupTypes
 from ocl_runtime.codegen.precedence import BINARY, Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
-
-AsyncStmt: TypeAlias = (
-    CopyAsync | Commit | Await | WarpgroupMultiply | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
-)
 
 
 class Accesses:
@@ -186,14 +181,20 @@ class Accesses:
                 return self._products(stmt)
 
     def _products(self, stmt: WarpgroupMultiply) -> list[str]:
-        types = WarpgroupTypes(stmt.dtype, stmt.columns, stmt.left_lies.turned, stmt.right_lies.turned)
+        left_turned = None if stmt.left_lies is None else stmt.left_lies.turned
+        types = WarpgroupTypes(stmt.dtype, stmt.columns, left_turned, stmt.right_lies.turned)
         for name in ("begin_products", "matrix_at", "warpgroup_multiply", "end_products"):
             self.helpers[name, types if name == "warpgroup_multiply" else U32] = None
         calls = ["begin_products()"]
         for step in range(stmt.steps):
-            operands = [
-                f"matrix_at({self.address(stmt.left, index)} + {lies.step(step) // 4}, {lies.block})"
-                for index, lies in ((stmt.left_index, stmt.left_lies), (stmt.right_index, stmt.right_lies))
-            ]
-            calls.append(f"{types.name}({self.name(stmt.sums.id)}, {', '.join(operands)})")
+            if stmt.left_lies is None:
+                left = self.address(stmt.left, stmt.left_index) + (f" + {4 * step}" if step else "")
+            else:
+                left = self._matrix_at(stmt.left, stmt.left_index, stmt.left_lies, step)
+            right = self._matrix_at(stmt.right, stmt.right_index, stmt.right_lies, step)
+            calls.append(f"{types.name}({self.name(stmt.sums.id)}, {left}, {right})")
         return [*calls, "end_products()"]
+
+    def _matrix_at(self, local: Value, index: Operand, lies: Swizzled, step: int) -> str:
+        later = f" + {lies.step(step) // 4}" if step else ""
+        return f"matrix_at({self.address(local, index)}{later}, {lies.block})"

@@ -104,13 +104,14 @@ class WarpgroupTypes:
 
     dtype: DType
     columns: int
-    left_turned: bool
+    left_turned: bool | None
     right_turned: bool
 
     @property
     def name(self) -> str:
         """The helper function."""
-        return f"warpgroup_{self.dtype}_{'nt'[not self.left_turned]}{'tn'[not self.right_turned]}_{self.columns}"
+        left = "held" if self.left_turned is None else "nt"[not self.left_turned]
+        return f"warpgroup_{self.dtype}_{left}{'tn'[not self.right_turned]}_{self.columns}"
 
     @property
     def count(self) -> int:

@@ -1,8 +1,8 @@
 """The stage after the compiler: instructions that it does not know, which it passes on as comments, are opened.
 
 NVIDIA's OpenCL compiler makes PTX for `sm_90`, and refuses what only `sm_90a` has, as `wgmma`. A comment in inline
-assembly goes through with its operands in place: `asm volatile("//@wgmma.fence.sync.aligned;")`. The program's binary is
-PTX in text; without the mark, and for the other target, the driver builds it.
+assembly goes through with its operands in place: `asm volatile("//@wgmma.fence.sync.aligned;")`. The program's binary
+is PTX in text; without the mark, and for the other target, the driver builds it.
 """
 
 from __future__ import annotations

@@ -9,15 +9,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ocl_ir.kernel.accesses import modes
+from ocl_ir.kernel.accesses import modes, written_pointers
 from ocl_ir.kernel.alignment import is_aligned
 from ocl_ir.kernel.grammar import (
     Array,
     Atomic,
-    Barrier,
+    GroupStmt,
     Kernel,
     Load,
-    MatrixMultiply,
     Param,
     Shuffle,
     Stmt,
@@ -32,7 +31,6 @@ from ocl_ir.kernel.names import entry_name
 from ocl_ir.kernel.printer import statement_text
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.late import Late
-from ocl_ir.passes.rewrite import written_pointers
 from ocl_ir.types import BOOL, F16, F32, F64, Pointer, Vector, element, size_of
 from ocl_runtime.codegen.combine import Part
 from ocl_runtime.codegen.expressions import Expressions
@@ -160,7 +158,7 @@ def _local_bytes(kernel: Kernel) -> int:
 
 
 def _waits(kernel: Kernel) -> bool:
-    return any(isinstance(stmt, Barrier | Shuffle | MatrixMultiply) for stmt in walk(kernel.body))
+    return any(isinstance(stmt, GroupStmt) for stmt in walk(kernel.body))
 
 
 def _unmarked(marked: str) -> tuple[str, dict[int, int]]:

@@ -14,21 +14,14 @@ from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
-    Await,
-    AwaitBoxes,
     Barrier,
     Block,
     Break,
     Collective,
-    Commit,
     Const,
     Continue,
-    CopyAsync,
-    CopyBox,
-    DescribeMatrix,
     For,
     If,
-    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -41,7 +34,6 @@ from ocl_ir.kernel.grammar import (
     Stmt,
     Store,
     Value,
-    WarpgroupMultiply,
     While,
     blocks,
     walk,
@@ -137,19 +129,9 @@ class Statements:
                 return [self._set(stmt, stmt.result, self._x.shuffle(stmt))]
             case MatrixMultiply():
                 return [self._set(stmt, stmt.result, self._x.matrix_multiply(stmt))]
-            case (
-                CopyAsync()
-                | Commit()
-                | Await()
-                | WarpgroupMultiply()
-                | DescribeMatrix()
-                | InitBoxes()
-                | CopyBox()
-                | AwaitBoxes()
-            ):
-                return [Node("call", stmt, {"call": call}) for call in self._x.asynchronous(stmt)]
             case Break() | Continue() | Return():
                 return [Node("call", stmt, {"call": type(stmt).__name__.lower()})]
+        return [Node("call", stmt, {"call": call}) for call in self._x.asynchronous(stmt)]
 
     # ------------------------------------------------------------------ locals
 

@@ -72,7 +72,11 @@ def _as_json(finding: Finding, chosen: Device | None) -> dict[str, Any]:
         "use": _use(finding, chosen),
         **caps,
         "extensions": sorted(device.capabilities.extensions),
-        "quirks": {**quirks, "binary_mark": device.quirks.binary_mark.decode("latin-1")},
+        "quirks": {
+            **quirks,
+            "binary_mark": device.quirks.binary_mark.decode("latin-1"),
+            "matrix_dtypes": sorted(device.quirks.matrix_dtypes),
+        },
     }
 
 

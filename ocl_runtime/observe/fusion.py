@@ -19,7 +19,9 @@ from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation
 if TYPE_CHECKING:
     from ocl_runtime.plan.planner import Fusion
 
-_RULES = {rule.__name__: " ".join((rule.__doc__ or "").split()).rstrip(".") for rule in RULES}
+_RULES = {rule.__name__: " ".join((rule.__doc__ or "").split()).rstrip(".") for rule in RULES} | {
+    "product": "Elementwise operations over the results of a product of matrices, which nothing else reads"
+}
 
 
 def groups_text(fusion: Fusion) -> str:

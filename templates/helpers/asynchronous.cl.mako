@@ -45,15 +45,20 @@ static inline ulong matrix_at(__local const uint *words, const uint block)
 </%def>
 ##
 <%def name="warpgroup_multiply(t)">\
+<%
+    held = t.left_turned is None
+    at = t.count + (4 if held else 1)
+    left = "{" + ", ".join(f"%{t.count + i}" for i in range(4)) + "}" if held else f"%{t.count}"
+%>\
 /* Adds a 64 x 16 matrix times a 16 x ${t.columns} one to the sums that 128 work-items hold. */
-static inline void ${t.name}(float *sums, const ulong left, const ulong right)
+static inline void ${t.name}(float *sums, ${"const uint *left" if held else "const ulong left"}, const ulong right)
 {
     asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 1, 1; "
                  "wgmma.mma_async.sync.aligned.m64n${t.columns}k16.f32.${t.dtype}.${t.dtype} "
                  "{${", ".join(f"%{i}" for i in range(t.count))}}, "
-                 "%${t.count}, %${t.count + 1}, p, 1, 1, ${int(not t.left_turned)}, ${int(not t.right_turned)}; }"
-                 : ${",\n                   ".join(", ".join(f'"+f"(sums[{i}])' for i in range(first, first + 8)) for first in range(0, t.count, 8))}
-                 : "l"(left), "l"(right)
+                 "${left}, %${at}, p, 1, 1, ${"" if held else f"{int(not t.left_turned)}, "}${int(not t.right_turned)}; }"
+                 : ${",\n                   ".join(", ".join(f'"+f"(sums[{i}])' for i in range(first, min(first + 8, t.count))) for first in range(0, t.count, 8))}
+                 : ${", ".join(f'"r"(left[{i}])' for i in range(4)) if held else '"l"(left)'}, "l"(right)
                  : "memory");
 }
 </%def>

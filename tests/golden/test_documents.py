@@ -1,13 +1,16 @@
-"""README and ARCHITECTURE.md show what the code does: their Python runs, and their generated text is compared.
+"""README, ARCHITECTURE.md and others show what the code does: their Python runs, and their generated text is compared.
 
 A block after `<!-- test: run -->` is executed; one after `<!-- golden: STAGE -->` must be that stage of
-a*b + sin(c) for a GPU.
+a*b + sin(c) for a GPU, in docs/TILES.md one of a product of matrices.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
+import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,12 +28,21 @@ from tests.support.checkout import ROOT
 
 RUN = re.compile(r"<!-- test: run -->\n```python\n(.*?)```", re.DOTALL)
 GOLDEN = re.compile(r"(<!-- golden: (\w+) -->\n```\w+\n)(.*?)(```)", re.DOTALL)
-STAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
 DOCUMENTS = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ["STREAMS", "HOST_PROGRAMS", "INTEROP", "NUMPY", "RANDOM", "KERNELS", "RAW_KERNELS", "TUNING"]
+        for name in [
+            "STREAMS",
+            "HOST_PROGRAMS",
+            "INTEROP",
+            "NUMPY",
+            "RANDOM",
+            "KERNELS",
+            "RAW_KERNELS",
+            "TUNING",
+            "TILES",
+        ]
     ),
 ]
 
@@ -61,6 +73,62 @@ def current_stages() -> dict[str, str]:
     return {"graph": text(parsed.node, parsed.names), **shown}
 
 
+MATRICES = Target(
+    kind="gpu",
+    compute_units=132,
+    local_bytes=48 << 10,
+    tile_bytes=227 << 10,
+    matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
+    warpgroups=True,
+)
+"""As an H100 has it."""
+
+
+def product_stages() -> dict[str, str]:
+    """What becomes of tanh(x @ w + a) of three dtypes: fusion, all launches, and the loops over the inner axis."""
+    launches: list[str] = []
+    loops: dict[str, str] = {}
+    for dtype in ("f32", "f64", "bf16"):
+        fusions: list[Fusion] = []
+        planner = Planner(MATRICES, F32, watch_fusion=fusions.append)
+        parsed = parse(
+            "tanh(x @ w + a)", [f"x:{dtype}[4096,4096]", f"w:{dtype}[4096,4096]", f"a:{dtype}[4096]"], planner
+        )
+        for launch in plan([parsed.node], planner, parsed.names).launches:
+            items = math.prod(launch.group_size)
+            groups = math.prod(launch.global_size) // items
+            launches.append(f"{dtype:5} {launch.kernel.name}: {groups} groups of {items}")
+            launches.append(f"      {launch.kernel.note}")
+            loops[dtype] = compile_kernel(launch.kernel, "hybrid", Dialect()).source.text
+            if dtype == "bf16":
+                passed = {one.name: one.text for one in stages(compile_kernel(launch.kernel, "hybrid", Dialect()))}
+                loops[dtype] = passed["dce"]
+    shown = {one.name: one.text for one in plan_stages(fusions[0])}
+    steps = _loop(loops["f32"], "    for (uint step", "    }")
+    rows = re.compile(r"(\n *const float4 repeated_([2-9]|1\d).*|\n *sum_([2-9]|1\d)_\d = .*)+")
+    return {
+        "bundle": shown["bundles"],
+        "launches": "\n".join([*launches, ""]),
+        "steps": rows.sub("\n        …  // and so on, for 16 rows", steps),
+        "boxes": _loop(loops["bf16"], "    for step", "      await products"),
+    }
+
+
+def _loop(text: str, begins: str, ends: str) -> str:
+    """The lines of a text from one to another, moved to the left."""
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith(begins))
+    last = next(number for number, line in enumerate(lines) if number > first and line.startswith(ends))
+    return textwrap.dedent("\n".join([*lines[first : last + 1], ""]))
+
+
+STAGES = [
+    (ROOT / "README.md", current_stages),
+    (ROOT / "ARCHITECTURE.md", current_stages),
+    (ROOT / "docs" / "TILES.md", product_stages),
+]
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_python_runs(path: Path, cache_folder: Path, tmp_path: Path) -> None:
     """In one process, since each takes half a second to import everything."""
@@ -76,9 +144,9 @@ def test_python_runs(path: Path, cache_folder: Path, tmp_path: Path) -> None:
         assert out, f"a block of {path.name} shows nothing:\n{program.read_text()}"
 
 
-@pytest.mark.parametrize("path", STAGES, ids=lambda path: path.name)
-def test_stages(path: Path, update_golden: bool) -> None:
-    now = current_stages()
+@pytest.mark.parametrize(("path", "made"), [pytest.param(*each, id=each[0].name) for each in STAGES])
+def test_stages(path: Path, made: Callable[[], dict[str, str]], update_golden: bool) -> None:
+    now = made()
     document = path.read_text()
     renewed = GOLDEN.sub(lambda match: match[1] + now[match[2]] + match[4], document)
     assert GOLDEN.search(document), f"{path.name} shows no stage"

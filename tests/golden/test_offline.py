@@ -47,9 +47,13 @@ def test_compiles_for_an_nvidia_gpu(source: Path, tmp_path: Path) -> None:
         "-target-feature",
         "-Xclang",
         "+ptx63",
+        "-Wno-unused-variable",  # a description says where the matrix lies of which boxes are copied
     ]
     compiled([*CLANG, "-Dasm=__asm__", *target, "-S", "-o", str(tmp_path / "kernel.ptx"), str(source)], source)
-    wanted = {"float_atomics": "red.global.add.f32", "quotients": "rcp.approx.ftz.f32"}
+    wanted = {
+        "float_atomics": "red.global.add.f32", "quotients": "rcp.approx.ftz.f32", "matrix_product": "mma.sync.aligned",
+        "warpgroup_product": "//@wgmma.fence", "box": "cp.async.bulk.tensor.2d", "description": "st.global.u32",
+    }  # fmt: skip
     written = wanted.get(source.stem.split(".")[0], "shfl.sync.idx.b32")
     assert written in (tmp_path / "kernel.ptx").read_text()
 

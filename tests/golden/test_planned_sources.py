@@ -62,6 +62,8 @@ CASES = {
         lambda x: xp.maximum(xp.conv(x, xp.reshape(x[0, :36], (64, 64, 3, 3)), padding=1) + x[0, 0, 0, 0], 0),
         (64, 64, 32, 32),
     ),
+    "packing_on_a_cpu": Planned(CPU, lambda x: x @ x.T, (1024, 1024)),
+    "product_of_panels_on_a_cpu": Planned(CPU, lambda x: x @ x, (1024, 1024), number=1),
     "complex_product_of_matrices": Planned(GPU, lambda x: x @ x, (1024, 1024), "c8"),
     "fourier_transform_of_rows": Planned(GPU, fft.fft, (4096, 1024), "c8"),
     "fourier_transform_of_a_long_line": Planned(GPU, fft.fft, (2**20,), "c8"),

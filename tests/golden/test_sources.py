@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.locals import STRATEGIES
 from ocl_ir.kernel.printer import text
 from ocl_ir.subgroups import Subgroups
 from ocl_runtime.codegen.compile import compile_kernel
 from ocl_runtime.codegen.spelling import Dialect
 from tests.support.cases import BY_NAME, CASES, Case
+from tests.support.ptx_cases import PTX_KERNELS
 from tests.support.roads import NVIDIA
 
 OWN_MATH = ["mul_sin_add"]
@@ -55,17 +57,25 @@ def test_source_with_subgroups(name: str, spelling: str, update_golden: bool) ->
     golden(FOLDER / f"{name}.{spelling}.cl", compilation.source.text, update_golden)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_kernel_ir(case: Case, update_golden: bool) -> None:
-    compilation = compile_kernel(case.kernel, "hybrid", Dialect())
-    stages = [f"# {name}\n{text(kernel)}" for name, kernel in compilation.stages if name in {"built", "dce"}]
-    golden(FOLDER / f"{case.name}.ir", "\n".join(stages), update_golden)
+@pytest.mark.parametrize("kernel", PTX_KERNELS, ids=lambda kernel: kernel.name)
+def test_source_with_instructions_of_ptx(kernel: Kernel, update_golden: bool) -> None:
+    """As only NVIDIA gets it: matrix instructions, and what goes on while work-items do."""
+    compilation = compile_kernel(kernel, "hybrid", Dialect(subgroups=NVIDIA))
+    golden(FOLDER / f"{kernel.name}.ptx.cl", compilation.source.text, update_golden)
+
+
+@pytest.mark.parametrize("kernel", [*(case.kernel for case in CASES), *PTX_KERNELS], ids=lambda kernel: kernel.name)
+def test_kernel_ir(kernel: Kernel, update_golden: bool) -> None:
+    compilation = compile_kernel(kernel, "hybrid", Dialect())
+    stages = [f"# {name}\n{text(stage)}" for name, stage in compilation.stages if name in {"built", "dce"}]
+    golden(FOLDER / f"{kernel.name}.ir", "\n".join(stages), update_golden)
 
 
 def test_no_orphans() -> None:
     wanted = {f"{case.name}.{end}" for case in CASES for end in (*(f"{s}.cl" for s in STRATEGIES), "ir")}
     wanted |= {f"{name}.own_math.cl" for name in OWN_MATH}
     wanted |= {f"{name}.{spelling}.cl" for name, spelling in EXCHANGING}
+    wanted |= {f"{kernel.name}.{end}" for kernel in PTX_KERNELS for end in ("ptx.cl", "ir")}
     assert {path.name for path in FOLDER.iterdir()} == wanted
 
 

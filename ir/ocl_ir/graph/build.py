@@ -250,8 +250,9 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     return made
 
 
-def contract(left: Node, right: Node, where: Where = "") -> Node:
+def contract(left: Node, right: Node, where: Where = "", *, wide: bool = False) -> Node:
     """Matrices (…, m, k) times matrices (…, k, n) of one dtype, with the same axes in front; half adds up in float32.
+    The result has that dtype, or, if it is `wide`, that of the sums.
 
     Raises `ShapeError` for other shapes, `DTypeError` for bools and for two dtypes.
     """
@@ -269,10 +270,11 @@ def contract(left: Node, right: Node, where: Where = "") -> Node:
             remedy="the last axis of the left one has to be as long as the second last of the right one",
         )
     shape, dtype = (*left.shape[:-1], right.shape[-1]), left.dtype
+    joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
+    dtype = joined if wide else dtype
     if left.shape[-1] == 0:
         return scalar(dtype.value(0), dtype, shape)
 
-    joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
     made = Contract(shape, dtype, where or caller(), True, (left, right), joined)
     made.depth = max(left.depth, right.depth) + KERNEL
     return made

@@ -97,7 +97,7 @@ def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
         case Reduce():
             return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
         case Contract():
-            return graph.contract(args[0], args[1], where)
+            return graph.contract(args[0], args[1], where, wide=node.dtype is not node.left.dtype)
         case Scan():
             return graph.scan(node.op, args[0], node.axis, node.dtype, where)
         case Sort():

@@ -1,13 +1,17 @@
 """What kernels and host programs mean: they run with NumPy, and faults are found.
 
-operation.py   one operation on arrays
-races.py       who touched what, and whether an order lies between
-memory.py      memory that is watched for races and bounds
-arguments.py   arguments and sizes, checked
-counters.py    how much a run did
-atomic.py      what an atomic makes of an element
-collective.py  what a work-group makes of its values
-faults.py      what is said of a fault
-kernel.py      kernels
-host.py        host programs
+operation.py     one operation on arrays
+races.py         who touched what, and whether an order lies between
+memory.py        memory that is watched for races and bounds
+arguments.py     arguments and sizes, checked
+counters.py      how much a run did
+atomic.py        what an atomic makes of an element
+collective.py    what a work-group makes of its values
+faults.py        what is said of a fault
+values.py        what values are for each work-item
+accesses.py      accesses to memory, with every check
+asynchronous.py  copies and products that go on
+boxes.py         boxes of matrices that one work-item copies
+kernel.py        kernels
+host.py          host programs
 """

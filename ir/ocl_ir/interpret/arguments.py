@@ -13,7 +13,8 @@ import numpy as np
 from ocl_ir.errors import DTypeError, IRError, MemoryAccessError
 from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data, filled
-from ocl_ir.kernel.grammar import Atomic, Const, Kernel, Param, Store, walk
+from ocl_ir.kernel.accesses import written_pointers
+from ocl_ir.kernel.grammar import Const, Kernel, Param
 from ocl_ir.kernel.printer import lines
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.types import DType, Pointer
@@ -142,8 +143,8 @@ def bind(kernel: Kernel, args: Mapping[str, Argument]) -> tuple[dict[int, Data],
 
 
 def written(kernel: Kernel) -> frozenset[int]:
-    """The ids of the pointers that the kernel stores to or changes atomically."""
-    return frozenset(stmt.pointer.id for stmt in walk(kernel.body) if isinstance(stmt, Store | Atomic))
+    """The ids of the pointers whose memory a run changes."""
+    return written_pointers(kernel)
 
 
 _PYTHON = {

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
-from ocl_ir.errors import DataRaceError, IRError
+from ocl_ir.errors import DataRaceError, Error, IRError
 from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data, overflows
 from ocl_ir.interpret.races import Race, Touch
-from ocl_ir.kernel.grammar import Barrier, GroupStmt, Kernel, Let, Stmt
+from ocl_ir.kernel.grammar import GroupStmt, Kernel, Let, Stmt, SubgroupStmt, walk
 from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.types import element
 
@@ -23,34 +24,50 @@ _BEYOND_THE_RANGE = {
 
 
 class Faults:
-    """Names work-items and statements of a launch."""
+    """Names work-items and statements of a launch. `group` is the one that runs."""
 
-    def __init__(self, kernel: Kernel, space: Launch, statements: Sequence[Stmt]) -> None:
-        self._kernel, self._space, self._statements = kernel, space, statements
+    def __init__(self, kernel: Kernel, space: Launch) -> None:
+        self._kernel, self._space = kernel, space
+        self._statements = list(walk(kernel.body))
+        self._numbers = {id(stmt): number for number, stmt in enumerate(self._statements)}
+        self.group: Triple = (0, 0, 0)
 
-    def work_item(self, number: int, group: Triple) -> str:
-        """A work-item by its number in a group."""
-        return f"work-item {self._space.item(number)} of group {group}"
+    @property
+    def statements(self) -> int:
+        """How many statements the kernel has."""
+        return len(self._statements)
+
+    def number(self, stmt: Stmt) -> int:
+        """Which of them a statement is."""
+        return self._numbers[id(stmt)]
+
+    def work_item(self, number: int, group: Triple | None = None) -> str:
+        """A work-item by its number in a group, or in the one that runs."""
+        return f"work-item {self._space.item(number)} of group {group or self.group}"
+
+    def fail(self, kind: type[Error], fact: str, stmt: Stmt, remedy: str) -> NoReturn:
+        """Raises the error of a statement."""
+        raise kind(fact, place=self.place(stmt), remedy=remedy)
 
     def place(self, stmt: Stmt) -> str:
         """Where a statement stands, with its neighbours."""
         return neighbourhood(self._kernel, stmt)
 
-    def check_whole_group(self, stmt: GroupStmt, active: Data, group: Triple) -> Data:
+    def check_whole_group(self, stmt: GroupStmt, active: Data) -> Data:
         """All work-items of a group. Raises `IRError` where only a part of them comes to a statement, or they are no
         whole sub-groups, which it is about."""
         if not active.all():
             kind = type(stmt).__name__.lower()
-            reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)), group)
+            reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)))
             fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
-            raise IRError(fact, place=self.place(stmt), remedy=f"move the {kind} to where the whole group passes")
-        size = 0 if isinstance(stmt, Barrier) else stmt.size
+            self.fail(IRError, fact, stmt, f"move the {kind} to where the whole group passes")
+        size = stmt.size if isinstance(stmt, SubgroupStmt) else 0
         if size and active.size % size:
-            fact = f"group {group} has {active.size} work-items, which are no whole sub-groups of {size}"
-            raise IRError(fact, place=self.place(stmt), remedy="launch groups that the sub-group's size divides")
+            fact = f"group {self.group} has {active.size} work-items, which are no whole sub-groups of {size}"
+            self.fail(IRError, fact, stmt, "launch groups that the sub-group's size divides")
         return np.flatnonzero(active)
 
-    def check_exact(self, stmt: Let, args: Sequence[Data], items: Data, group: Triple) -> None:
+    def check_exact(self, stmt: Let, args: Sequence[Data], items: Data) -> None:
         """Raises `IRError` where an operation of indices overflows."""
         dtype = element(stmt.result.type)
         wrong = overflows(stmt.op, args, dtype)
@@ -58,8 +75,8 @@ class Faults:
             at = int(np.argmax(wrong))
             operands = " and ".join(str(arg[at]) for arg in args)
             fact = f"{stmt.op} of {operands} leaves the range of {dtype.numpy}, which an index must not, in "
-            fact += self.work_item(int(items[at]), group)
-            raise IRError(fact, place=self.place(stmt), remedy=_BEYOND_THE_RANGE[dtype.size])
+            fact += self.work_item(int(items[at]))
+            self.fail(IRError, fact, stmt, _BEYOND_THE_RANGE[dtype.size])
 
     def race(self, memory: Memory, race: Race) -> DataRaceError:
         """The error of two accesses without an order."""

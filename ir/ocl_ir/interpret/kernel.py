@@ -11,21 +11,21 @@ are reported as such: see `ocl_ir.interpret.races`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import NoReturn
 
 import numpy as np
 
-from ocl_ir.errors import Error, IRError, MemoryAccessError
+from ocl_ir.errors import IRError
+from ocl_ir.interpret.accesses import Accesses
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
-from ocl_ir.interpret.asynchronous import Machine, Pending
-from ocl_ir.interpret.atomic import changed
+from ocl_ir.interpret.asynchronous import Pending
+from ocl_ir.interpret.boxes import Boxes
 from ocl_ir.interpret.collective import exchanged, joined
 from ocl_ir.interpret.counters import Counters
 from ocl_ir.interpret.faults import Faults
-from ocl_ir.interpret.memory import Memory, new_array, watch
-from ocl_ir.interpret.operation import Data, evaluate, filled, fixed, poison, same_bits, spread
-from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
+from ocl_ir.interpret.memory import new_array, watch
+from ocl_ir.interpret.operation import Data, evaluate, same_bits
+from ocl_ir.interpret.races import Clock
+from ocl_ir.interpret.values import Values
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
     Array,
@@ -51,22 +51,19 @@ from ocl_ir.kernel.grammar import (
     Load,
     Local,
     MatrixMultiply,
-    Operand,
     Print,
     Return,
     Shuffle,
     Stmt,
     Store,
-    Value,
     WarpgroupMultiply,
     While,
-    walk,
 )
 from ocl_ir.kernel.matrix_instruction import multiplied
 from ocl_ir.kernel.names import names
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.program_ops import ExactOp
-from ocl_ir.types import Pointer, ValueType, Vector, element, lanes
+from ocl_ir.types import Pointer, element
 
 
 def run(
@@ -81,11 +78,13 @@ def run(
 ) -> Counters:
     """Runs a verified kernel; arrays among the arguments are changed in place. `print_` gets each line that it prints.
 
-    Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment and
-    for a read of what an array of the kernel holds before anything is stored there,
+    Raises `MemoryAccessError` for an access outside of its memory or at an address that breaks a promised alignment,
+    for a read of what an array of the kernel holds before anything is stored there, and for an access to what a copy or
+    product that goes on still needs,
     `DataRaceError` for accesses without an order, `IRError` for a barrier, collective or shuffle that only a part of
     the group reaches, a lane that there is not, a broken promise of uniformity, a zero divisor, a loop whose index
-    overflows, and for a group that takes more than `max_steps` loop iterations.
+    overflows, boxes that are counted wrongly, a group that ends before what it has begun, and for a group that takes
+    more than `max_steps` loop iterations.
     """
     index_space = launch(kernel, global_size, group_size)
     machine = _Machine(kernel, index_space, args, check_races, max_steps, print_)
@@ -109,56 +108,36 @@ class _Machine:
         self._space = space
         self._max_steps = max_steps
         self._print_line = print_
-        self._names = names(kernel)
-        statements = list(walk(kernel.body))
-        self._numbers = {id(stmt): number for number, stmt in enumerate(statements)}
-        self._faults = Faults(kernel, space, statements)
-        self._scalars, self._arguments = bind(kernel, args)
+        self._faults = Faults(kernel, space)
+        scalars, arguments = bind(kernel, args)
         self._clocks: dict[str, Clock] = {}
         if check_races:
-            self._clocks = {space_: Clock(space.items, len(statements)) for space_ in ("local", "global")}
-            stored = frozenset(memory.name for id_, memory in self._arguments.items() if id_ in written(kernel))
-            watch(self._arguments.values(), stored, self._clocks["global"])
+            self._clocks = {space_: Clock(space.items, self._faults.statements) for space_ in ("local", "global")}
+            changed = written(kernel)
+            stored = frozenset(memory.name for id_, memory in arguments.items() if id_ in changed)
+            watch(arguments.values(), stored, self._clocks["global"])
+        self._names = names(kernel)
+        self._values = Values(space.items, scalars)
+        self._accesses = Accesses(arguments, self._values, self._faults, self.counters)
         self._group: Triple = (0, 0, 0)
-        self._values: dict[int, Data] = {}
-        """One may be shared by several values and by who computes with it: nobody writes into it."""
-        self._constants: dict[tuple[int, int], Data] = {}
-        """By the literal's identity, and for so many work-items."""
-        self._memories: dict[int, Memory] = {}
         self._left: list[Data] = []
         self._returned = self._nobody()
         self._steps = 0
 
-    @property
-    def _doors(self) -> Machine:
-        """What asynchronous statements need."""
-
-        def same_place(access: Stmt, stmt: Stmt) -> None:
-            self._numbers[id(access)] = self._numbers[id(stmt)]
-
-        def touch(kind: int, memory: Memory, positions: Data, items: Data, stmt: Stmt) -> None:
-            if kind == READ and np.count_nonzero(memory.unfilled(positions)):
-                self._fail(MemoryAccessError, "a product reads what nothing was stored to", stmt, "await the copies")
-            race = memory.touch(kind, positions, items, self._numbers[id(stmt)])
-            if race is not None:
-                raise self._faults.race(memory, race)
-
-        at, define, load, store = self._at, self._define, self._load, self._store
-        read, write = partial(touch, READ), partial(touch, WRITE)
-        memory = lambda pointer: self._memories[pointer.id]  # noqa: E731
-        return Machine(at, define, load, store, same_place, memory, read, write, self._fail)
-
     def run_group(self, group: Triple) -> None:
         """Runs the whole kernel for one group."""
         self.counters.groups += 1
-        self._group = group
-        self._values = {id_: np.repeat(value, self._space.items) for id_, value in self._scalars.items()}
-        self._memories = dict(self._arguments)
-        self._pending = Pending(self._doors)
+        self._group = self._faults.group = group
+        self._values.start_group()
+        self._accesses.start_group()
+        self._pending = Pending(self._values, self._accesses, self._faults)
+        self._boxes = Boxes(self._values, self._accesses, self._faults)
         self._left, self._returned, self._steps = [], self._nobody(), 0
         for clock in self._clocks.values():
             clock.start_group()
         self._block(self._kernel.body, ~self._nobody())
+        self._pending.end()
+        self._boxes.end()
 
     # ------------------------------------------------------------------ control flow
 
@@ -178,24 +157,23 @@ class _Machine:
             case Let():
                 self._let(stmt, items)
             case Load():
-                self._load(stmt, items)
+                self._accesses.load(stmt, items)
             case Store():
-                self._store(stmt, items)
+                self._accesses.store(stmt, items)
             case Local():
-                self._define(stmt.variable.id, stmt.variable.type, items, self._at(stmt.init, items))
+                self._values.define(stmt.variable.id, stmt.variable.type, items, self._values.at(stmt.init, items))
             case Assign():
-                held = self._values[stmt.variable.id].copy()
-                held[items] = self._at(stmt.value, items)
-                self._values[stmt.variable.id] = fixed(held)
+                self._values.assign(stmt.variable.id, items, self._values.at(stmt.value, items))
             case Array():
-                pointer, name = _pointer(stmt.pointer), self._names[stmt.pointer.id]
-                clock = self._clocks.get(pointer.space)
-                self._memories[stmt.pointer.id] = new_array(name, pointer, stmt.length, self._space.items, clock)
+                pointer, name = stmt.pointer.type, self._names[stmt.pointer.id]
+                assert isinstance(pointer, Pointer)
+                array = new_array(name, pointer, stmt.length, self._space.items, self._clocks.get(pointer.space))
+                self._accesses.memories[stmt.pointer.id] = array
             case Atomic():
-                self._atomic(stmt, items)
+                self._accesses.atomic(stmt, items)
             case If():
                 held = self._nobody()
-                held[items] = self._at(stmt.condition, items)
+                held[items] = self._values.at(stmt.condition, items)
                 return self._block(stmt.then, held) | self._block(stmt.orelse, active & ~held)
             case For():
                 return self._for(stmt, active)
@@ -208,25 +186,9 @@ class _Machine:
             case Shuffle():
                 self._shuffle(stmt, active)
             case MatrixMultiply():
-                items = self._faults.check_whole_group(stmt, active, self._group)
-                left, right, sums = (self._at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
-                self._define(stmt.result.id, stmt.result.type, items, multiplied(stmt.dtype, left, right, sums))
-            case CopyAsync():
-                self._pending.copy(stmt, items)
-            case DescribeMatrix():
-                self._pending.describe(stmt, items)
-            case InitBoxes():
-                self._pending.init_boxes(stmt)
-            case CopyBox():
-                self._pending.copy_box(stmt, items)
-            case AwaitBoxes():
-                self._pending.await_boxes(stmt, items)
-            case Commit():
-                self._pending.commit()
-            case WarpgroupMultiply():
-                self._pending.multiply(stmt, self._faults.check_whole_group(stmt, active, self._group))
-            case Await():
-                self._pending.await_(stmt)
+                items = self._faults.check_whole_group(stmt, active)
+                left, right, sums = (self._values.at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
+                self._values.define(stmt.result.id, stmt.result.type, items, multiplied(stmt.dtype, left, right, sums))
             case Print():
                 self._print(stmt, items)
             case Break():
@@ -237,25 +199,35 @@ class _Machine:
             case Return():
                 self._returned = self._returned | active
                 return self._nobody()
+            case Commit() | Await():
+                self._faults.check_whole_group(stmt, active)
+                self._pending.batch(stmt)
+            case CopyAsync():
+                self._pending.copy(stmt, items)
+            case WarpgroupMultiply():
+                self._pending.multiply(stmt, self._faults.check_whole_group(stmt, active))
+            case DescribeMatrix() | InitBoxes() | CopyBox() | AwaitBoxes():
+                self._boxes.run(stmt, items)
         return active
 
     def _for(self, stmt: For, active: Data) -> Data:
         bounds = (stmt.start, stmt.stop, stmt.step)
-        index, stop, step = (self._spread(bound, active) for bound in bounds)
+        index, stop, step = (self._values.spread(bound, active) for bound in bounds)
         down = isinstance(stmt.step, Const) and stmt.step.value < 0
         if not down and np.count_nonzero(step[active] <= 0):
-            self._fail(IRError, "the loop's step is not positive", stmt, "count down with a constant negative step")
+            remedy = "count down with a constant negative step"
+            self._faults.fail(IRError, "the loop's step is not positive", stmt, remedy)
         self._left.append(self._nobody())
         live = active & (index > stop if down else index < stop)
         while np.count_nonzero(live):
             self._step(stmt)
-            self._values[stmt.index.id] = index
+            self._values.define_all(stmt.index.id, index)
             self._block(stmt.body, live)
             live = live & ~self._left[-1] & ~self._returned
             following = index + step
             if np.count_nonzero(live & (following > index if down else following < index)):
                 fact = f"the loop's index leaves the range of {stmt.index.type} before it reaches the end"
-                self._fail(IRError, fact, stmt, "use a wider type for the index")
+                self._faults.fail(IRError, fact, stmt, "use a wider type for the index")
             index = following
             live = live & (index > stop if down else index < stop)
         self._left.pop()
@@ -270,7 +242,7 @@ class _Machine:
             holds = self._nobody()
             items = np.flatnonzero(tested)
             if items.size:  # else nobody may have come to what makes the condition
-                holds[items] = self._at(stmt.condition, items)
+                holds[items] = self._values.at(stmt.condition, items)
             self._left[-1] = self._left[-1] | (tested & ~holds)
             self._block(stmt.body, holds)
             live = live & ~self._left[-1] & ~self._returned
@@ -281,36 +253,37 @@ class _Machine:
         self._steps += 1
         if self._steps > self._max_steps:
             fact = f"group {self._group} took more than {self._max_steps} loop iterations"
-            self._fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
+            self._faults.fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
 
     def _barrier(self, stmt: Barrier, active: Data) -> None:
-        self._faults.check_whole_group(stmt, active, self._group)
+        self._faults.check_whole_group(stmt, active)
         self.counters.barriers += 1
         for space, named in (("local", stmt.local), ("global", stmt.global_)):
             if named and space in self._clocks:
                 self._clocks[space].barrier()
 
     def _collective(self, stmt: Collective, active: Data) -> None:
-        items = self._faults.check_whole_group(stmt, active, self._group)
-        values, lane = self._at(stmt.value, items), 0
+        items = self._faults.check_whole_group(stmt, active)
+        values, lane = self._values.at(stmt.value, items), 0
         if stmt.lane is not None:
-            lane = int(self._at(stmt.lane, items)[0])
+            lane = int(self._values.at(stmt.lane, items)[0])
             if not 0 <= lane < items.size:
                 fact = f"a broadcast of lane {lane} in group {self._group}, which has {items.size} work-items"
-                self._fail(IRError, fact, stmt, "name a lane below the group's size")
+                self._faults.fail(IRError, fact, stmt, "name a lane below the group's size")
         parts = np.split(values, items.size // (stmt.size or items.size))
         result = np.concatenate([joined(stmt.op, part, lane) for part in parts])
-        self._define(stmt.result.id, element(stmt.value.type), items, result)
+        self._values.define(stmt.result.id, element(stmt.value.type), items, result)
 
     def _shuffle(self, stmt: Shuffle, active: Data) -> None:
-        items = self._faults.check_whole_group(stmt, active, self._group)
-        values, whose = self._at(stmt.value, items), self._at(stmt.lane, items)
+        items = self._faults.check_whole_group(stmt, active)
+        values, whose = self._values.at(stmt.value, items), self._values.at(stmt.lane, items)
         outside = (whose < 0) | (whose >= stmt.size)
         if np.count_nonzero(outside):
             at = int(np.argmax(outside))
-            fact = f"{self._item(at)} asks for lane {whose[at]} of its sub-group, which has {stmt.size} work-items"
-            self._fail(IRError, fact, stmt, "name a lane below the sub-group's size")
-        self._define(stmt.result.id, element(stmt.value.type), items, exchanged(values, whose, stmt.size))
+            asks = f"{self._faults.work_item(at)} asks for lane {whose[at]} of its sub-group"
+            fact = f"{asks}, which has {stmt.size} work-items"
+            self._faults.fail(IRError, fact, stmt, "name a lane below the sub-group's size")
+        self._values.define(stmt.result.id, element(stmt.value.type), items, exchanged(values, whose, stmt.size))
 
     # ------------------------------------------------------------------ values
 
@@ -318,7 +291,7 @@ class _Machine:
         self.counters.operations += items.size
         type_ = stmt.result.type
         assert not isinstance(type_, Pointer)
-        args = [self._at(arg, items) for arg in stmt.args]
+        args = [self._values.at(arg, items) for arg in stmt.args]
         if stmt.op in WORK_ITEM:
             answer = self._space.answer(stmt.op, int(args[0][0]), self._group)
             result = np.broadcast_to(answer, self._space.items)[items].astype(element(type_).numpy)
@@ -328,124 +301,25 @@ class _Machine:
             try:
                 result = evaluate(stmt.op, args, type_)
                 if isinstance(stmt.op, ExactOp):
-                    self._faults.check_exact(stmt, args, items, self._group)
+                    self._faults.check_exact(stmt, args, items)
             except ZeroDivisionError:
                 by_zero = items[(args[1] == 0).reshape(items.size, -1).any(axis=1)]
-                fact = f"{stmt.op} by zero in {self._item(int(by_zero[0]))}"
-                self._fail(IRError, fact, stmt, "test the divisor first; the operation is undefined for zero")
-        self._define(stmt.result.id, type_, items, result)
+                fact = f"{stmt.op} by zero in {self._faults.work_item(int(by_zero[0]))}"
+                self._faults.fail(IRError, fact, stmt, "test the divisor first; the operation is undefined for zero")
+        self._values.define(stmt.result.id, type_, items, result)
 
     def _check_uniform(self, stmt: Let, values: Data, items: Data) -> None:
         differs = ~same_bits(values, values[:1]).reshape(items.size, -1).all(axis=1)
         if np.count_nonzero(differs):
-            has = [f"{self._item(int(items[at]))} has {values[at]}" for at in (0, int(np.argmax(differs)))]
+            has = [f"{self._faults.work_item(int(items[at]))} has {values[at]}" for at in (0, int(np.argmax(differs)))]
             fact = f"a value that is promised to be uniform differs: {has[0]}, and {has[1]}"
-            self._fail(IRError, fact, stmt, "promise it of values that the whole group shares")
-
-    def _at(self, operand: Operand, items: Data) -> Data:
-        """The operand's values of the given work-items."""
-        if isinstance(operand, Const):
-            key = id(operand), items.size
-            if key not in self._constants:
-                self._constants[key] = fixed(filled(operand.value, operand.type, items.size))
-            return self._constants[key]
-        whole = self._values[operand.id]
-        return whole if items.size == len(whole) else whole[items]
-
-    def _spread(self, operand: Operand, active: Data) -> Data:
-        """The operand's values for the whole group."""
-        assert not isinstance(operand.type, Pointer)
-        items = np.flatnonzero(active)
-        return spread(self._at(operand, items), items, operand.type, active.size)
-
-    def _define(self, id_: int, type_: ValueType, items: Data, values: Data) -> None:
-        self._values[id_] = spread(values, items, type_, self._space.items)
+            self._faults.fail(IRError, fact, stmt, "promise it of values that the whole group shares")
 
     def _nobody(self) -> Data:
         return np.zeros(self._space.items, np.bool_)
 
-    # ------------------------------------------------------------------ memory
-
-    def _load(self, stmt: Load, items: Data) -> None:
-        type_ = stmt.result.type
-        assert not isinstance(type_, Pointer)
-        memory, positions = self._reach(stmt, READ, type_, stmt.align, items)
-        self._check_filled(stmt, memory, positions, items)
-        self.counters.loads += positions.size
-        self._define(stmt.result.id, type_, items, memory.read(positions, element(type_)))
-
-    def _store(self, stmt: Store, items: Data) -> None:
-        type_ = stmt.value.type
-        assert not isinstance(type_, Pointer)
-        memory, positions = self._reach(stmt, WRITE, type_, stmt.align, items)
-        self.counters.stores += positions.size
-        memory.write(positions, self._at(stmt.value, items))
-
-    def _atomic(self, stmt: Atomic, items: Data) -> None:
-        dtype = _pointer(stmt.pointer).dtype
-        memory, positions = self._reach(stmt, ATOMIC, dtype, 0, items)
-        self._check_filled(stmt, memory, positions, items)
-        self.counters.atomics += items.size
-        args = [self._at(arg, items) for arg in stmt.args]
-        before = poison(dtype, items.size)
-        for turn in range(items.size):
-            # Slices, not scalars: NumPy wraps arrays silently and warns for scalars.
-            only, cell = slice(turn, turn + 1), positions[turn : turn + 1]
-            before[only] = memory.data[cell]
-            memory.data[cell] = changed(stmt.op, before[only], *(arg[only] for arg in args))
-        if stmt.result is not None:
-            self._define(stmt.result.id, dtype, items, before)
-
-    def _reach(
-        self, stmt: Load | Store | Atomic, kind: int, type_: ValueType, align: int, items: Data
-    ) -> tuple[Memory, Data]:
-        """The memory and the positions in it that a statement may touch, after every check."""
-        memory, index, width = self._memories[stmt.pointer.id], self._at(stmt.index, items), lanes(type_)
-        start = index.astype(np.int64)  # above 2**63 it turns negative, and so stays outside
-        outside = memory.outside(start, width)
-        if np.count_nonzero(outside):
-            at = int(np.argmax(outside))
-            last = f" to {int(index[at]) + width - 1}" if width > 1 else ""
-            what = f"accesses {memory.name}[{index[at]}{last}], whose length is {memory.length}"
-            fact = f"{self._item(int(items[at]))} {what}"
-            self._fail(MemoryAccessError, fact, stmt, "test the index against the length first")
-        misaligned = memory.misaligned(start, align)
-        if np.count_nonzero(misaligned):
-            at = int(np.argmax(misaligned))
-            what = f"accesses {memory.name}[{index[at]}], an address that {align} does not divide"
-            fact = f"{self._item(int(items[at]))} {what}"
-            self._fail(MemoryAccessError, fact, stmt, "promise less with `align`, or align the pointer and the index")
-        positions = memory.positions(items, start, width, vector=isinstance(type_, Vector))
-        if memory.pointer.space in {"global", "constant"}:
-            self.counters.global_bytes += items.size * memory.pointer.dtype.size * width
-        race = memory.touch(kind, positions, items, self._numbers[id(stmt)])
-        if race is not None:
-            raise self._faults.race(memory, race)
-        return memory, positions
-
-    def _check_filled(self, stmt: Load | Atomic, memory: Memory, positions: Data, items: Data) -> None:
-        unfilled = memory.unfilled(positions)
-        if np.count_nonzero(unfilled):
-            at = int(np.argmax(unfilled))
-            element = f"{memory.name}[{self._at(stmt.index, items)[at]}]"
-            fact = f"{self._item(int(items[at]))} reads {element}, which nothing has been stored to"
-            self._fail(
-                MemoryAccessError, fact, stmt, "store to all elements that are read, and put a barrier behind it"
-            )
-
     def _print(self, stmt: Print, items: Data) -> None:
         line = printf_format(stmt.format, [element(arg.type) for arg in stmt.args])
-        values = [self._at(arg, items) for arg in stmt.args]
+        values = [self._values.at(arg, items) for arg in stmt.args]
         for item in range(items.size):
             self._print_line(line % tuple(value[item] for value in values))
-
-    def _item(self, number: int) -> str:
-        return self._faults.work_item(number, self._group)
-
-    def _fail(self, kind: type[Error], fact: str, stmt: Stmt, remedy: str) -> NoReturn:
-        raise kind(fact, place=self._faults.place(stmt), remedy=remedy)
-
-
-def _pointer(value: Value) -> Pointer:
-    assert isinstance(value.type, Pointer)
-    return value.type

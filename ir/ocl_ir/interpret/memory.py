@@ -14,7 +14,7 @@ import numpy as np
 
 from ocl_ir.bfloat16 import bits_of, floats_of
 from ocl_ir.interpret.operation import Data, poison
-from ocl_ir.interpret.races import Clock, Race, Shadow
+from ocl_ir.interpret.races import READ, Clock, Race, Shadow
 from ocl_ir.types import DType, Pointer
 
 
@@ -37,6 +37,10 @@ class Memory:
     cells_per_element: int = 1
     is_filled: Data | None = None
     """Which elements of an array of the kernel have been stored to."""
+    read_later: Data | None = None
+    """By how much that goes on each element is still read."""
+    written_later: Data | None = None
+    """By how much that goes on each element is still written."""
 
     def outside(self, start: Data, width: int) -> Data:
         """Which accesses of `width` elements from `start` on leave the memory."""
@@ -74,13 +78,39 @@ class Memory:
 
     def write(self, positions: Data, values: Data) -> None:
         """Stores values; float32 rounds to nearest even in narrower storage."""
-        if self.is_filled is not None:
-            self.is_filled[positions] = True
         if self.pointer.dtype.name == "bf16":
-            self.data[positions] = bits_of(values)
+            self.put(positions, bits_of(values))
         else:
             with np.errstate(all="ignore"):
-                self.data[positions] = values.astype(self.data.dtype)
+                self.put(positions, values.astype(self.data.dtype))
+
+    def put(self, positions: Data, stored: Data) -> None:
+        """Stores elements as they lie in memory."""
+        if self.is_filled is not None:
+            self.is_filled[positions] = True
+        self.data[positions] = stored
+
+    def begin(self, kind: int, positions: Data) -> None:
+        """Something begins that reads or writes elements and goes on until it calls `end`."""
+        if self.read_later is None or self.written_later is None:
+            self.read_later = np.zeros(len(self.data), np.int32)
+            self.written_later = np.zeros(len(self.data), np.int32)
+        np.add.at(self.read_later if kind == READ else self.written_later, positions, 1)
+
+    def end(self, kind: int, positions: Data) -> None:
+        """It is done."""
+        later = self.read_later if kind == READ else self.written_later
+        assert later is not None
+        np.subtract.at(later, positions, 1)
+
+    def busy(self, kind: int, positions: Data) -> Data | bool:
+        """Which accesses meet what goes on: it writes there, or reads what they write."""
+        if self.read_later is None or self.written_later is None:
+            return False
+        later: Data = self.written_later[positions]
+        if kind != READ:
+            later = later + self.read_later[positions]
+        return np.asarray((later > 0).reshape(len(positions), -1).any(axis=1))
 
     def touch(self, kind: int, positions: Data, items: Data, statement: int) -> Race | None:
         """Tells the shadow, if there is one, and hands on the race it sees."""

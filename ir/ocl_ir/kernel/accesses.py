@@ -1,14 +1,58 @@
-"""Which memory a kernel reads and writes, parameter by parameter."""
+"""Which memory statements and kernels read and write."""
 
 from __future__ import annotations
 
 from weakref import ref
 
-from ocl_ir.kernel.grammar import Atomic, CopyAsync, CopyBox, DescribeMatrix, Kernel, Load, Store, walk
+from ocl_ir.kernel.grammar import (
+    Atomic,
+    AwaitBoxes,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
+    Kernel,
+    Load,
+    Stmt,
+    Store,
+    Value,
+    WarpgroupMultiply,
+    walk,
+)
 from ocl_ir.kernel.source_kernel import SourceKernel
 
 READ, WRITE = 1, 2
 """What an access does; both together is 3."""
+
+
+def accesses(stmt: Stmt) -> tuple[tuple[Value, int], ...]:
+    """The pointers through which a statement reads and writes, each with what it does."""
+    match stmt:
+        case Load():
+            return ((stmt.pointer, READ),)
+        case Store():
+            return ((stmt.pointer, WRITE),)
+        case Atomic():
+            return ((stmt.pointer, READ | WRITE),)
+        case CopyAsync():
+            return (stmt.pointer, WRITE), (stmt.source, READ)
+        case WarpgroupMultiply():
+            return (stmt.sums, READ | WRITE), (stmt.left, READ), (stmt.right, READ)
+        case DescribeMatrix():  # of the matrix, boxes are read later; until then it must stay where it is
+            return (stmt.table, WRITE), (stmt.source, READ)
+        case InitBoxes():
+            return ((stmt.barriers, WRITE),)
+        case CopyBox():
+            counted = stmt.barriers, READ | WRITE
+            return (stmt.pointer, WRITE), (stmt.source, READ), (stmt.table, READ), counted
+        case AwaitBoxes():
+            return ((stmt.barriers, READ | WRITE),)
+    return ()
+
+
+def written_pointers(kernel: Kernel) -> frozenset[int]:
+    """Ids of the pointers through which the kernel writes."""
+    return frozenset(pointer.id for stmt in walk(kernel.body) for pointer, mode in accesses(stmt) if mode & WRITE)
 
 
 def modes(kernel: Kernel) -> tuple[int, ...]:
@@ -31,12 +75,6 @@ def _modes(kernel: Kernel) -> tuple[int, ...]:
         return kernel.modes
     by_pointer: dict[int, int] = {}
     for stmt in walk(kernel.body):
-        if isinstance(stmt, Load | Store | Atomic):
-            mode = READ if isinstance(stmt, Load) else WRITE if isinstance(stmt, Store) else READ | WRITE
-            by_pointer[stmt.pointer.id] = by_pointer.get(stmt.pointer.id, 0) | mode
-        elif isinstance(stmt, CopyAsync | DescribeMatrix | CopyBox):
-            by_pointer[stmt.source.id] = by_pointer.get(stmt.source.id, 0) | READ
-        if isinstance(stmt, CopyBox | DescribeMatrix):
-            mode = READ if isinstance(stmt, CopyBox) else WRITE
-            by_pointer[stmt.table.id] = by_pointer.get(stmt.table.id, 0) | mode
+        for pointer, mode in accesses(stmt):
+            by_pointer[pointer.id] = by_pointer.get(pointer.id, 0) | mode
     return tuple(by_pointer.get(param.value.id, 0) for param in kernel.params)

@@ -2,7 +2,7 @@
 
     CopyAsync local[index] = source[index], inside   16 bytes from global to local memory; zeros where not inside
     Commit                                           ends a batch of copies
-    WarpgroupMultiply sums += left @ right           128 work-items add a product of matrices in local memory
+    WarpgroupMultiply sums += left @ right           128 work-items add a product of matrices
     Await copies | products, pending                 goes on when all but the last `pending` are done
     DescribeMatrix table[slot] = source[index] …     what boxes are copied of, in a table of the driver's own form
     InitBoxes barriers, boxes                        each barrier waits for so many boxes in turn
@@ -15,13 +15,16 @@ what is not done. Operands of products lie in local memory as `Swizzled` says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from ocl_ir.kernel.values import Operand, Statement, Value
+from ocl_ir.kernel.values import Operand, Statement, Value, as_pointer
 from ocl_ir.types import DType
 
 WARPGROUP = 128
+"""Work-items that multiply together."""
 ROWS = 64
 """Rows of the product of a warpgroup."""
 INNER = 16
@@ -29,10 +32,14 @@ INNER = 16
 ROW_BYTES = 128
 """Bytes of a row of an operand, in which units of 16 bytes are exchanged by an exclusive or with the row's number."""
 COPY_BYTES = 16
+"""What one copy moves."""
 MAP_WORDS = 32
 """Words of a description."""
+MAP_ALIGNMENT = 64
+"""Bytes that divide the address of a description."""
 BOX_COLUMNS = 64
 """Elements of a row of a box."""
+MOST_BOX_ROWS = 256
 ALIGNMENT = 1024
 """Bytes that divide the address of an operand of a product."""
 
@@ -55,11 +62,14 @@ class Commit(Statement):
     """Ends a batch of copies."""
 
 
+AwaitWhat = Literal["copies", "products"]
+
+
 @dataclass(frozen=True, slots=True)
 class Await(Statement):
     """Goes on when all batches of copies, or all products, are done but for the last `pending`."""
 
-    what: Literal["copies", "products"]
+    what: AwaitWhat
     pending: int
 
 
@@ -141,12 +151,13 @@ class Swizzled:
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupMultiply(Statement):
-    """Adds to `sums` what a work-item holds of a product of matrices of `dtype` in local memory, given by words: one of
-    64 rows from `left[left_index]` on times one of `columns` columns from `left[right_index]` on, over 16 `steps`
-    places of the inner axis.
+    """Adds to `sums` what a work-item holds of a product of matrices of `dtype`, given by words: one of 64 rows from
+    `left[left_index]` on times one of `columns` columns from `right[right_index]` on, over 16 `steps` places of the
+    inner axis. The right one lies in local memory; so does the left one, or `left_lies` is None and work-items hold it.
 
     Work-item `32 w + 4 g + t` of 128 has, as number `i`, row `16 w + g + 8 (i // 2 % 2)` and column
-    `8 (i // 4) + 2 t + i % 2`, as PTX has it in `wgmma.mma_async`.
+    `8 (i // 4) + 2 t + i % 2`, as PTX has it in `wgmma.mma_async`. Of a left matrix it holds, as the halves `h` of word
+    `i`, row `16 w + g + 8 (i % 2)` and column `8 (i // 2) + 2 t + h`.
     """
 
     sums: Value
@@ -154,8 +165,54 @@ class WarpgroupMultiply(Statement):
     columns: int
     left: Value
     left_index: Operand
-    left_lies: Swizzled
+    left_lies: Swizzled | None
+    right: Value
     right_index: Operand
     right_lies: Swizzled
     steps: int
     size: ClassVar[int] = WARPGROUP
+
+
+AsyncStmt: TypeAlias = (
+    CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
+)
+
+ASYNC_OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
+    CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
+    WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right", "right_index"),
+    DescribeMatrix: attrgetter("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
+    InitBoxes: lambda stmt: (stmt.barriers,),
+    CopyBox: attrgetter("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
+    AwaitBoxes: attrgetter("barriers", "number", "parity"),
+}
+"""What each statement reads; `Commit` and `Await` read nothing."""
+
+
+def asynchronous_with(stmt: AsyncStmt, new: tuple[Operand, ...]) -> AsyncStmt:
+    """The statement with others for what `ASYNC_OPERANDS` gives."""
+    match stmt:
+        case CopyAsync():
+            to, index, source, source_index, inside = new
+            pointer, source = as_pointer(to), as_pointer(source)
+            return replace(stmt, pointer=pointer, index=index, source=source, source_index=source_index, inside=inside)
+        case WarpgroupMultiply():
+            sums, left, left_index, right, right_index = new
+            stmt = replace(stmt, sums=as_pointer(sums), left=as_pointer(left), left_index=left_index)
+            return replace(stmt, right=as_pointer(right), right_index=right_index)
+        case DescribeMatrix():
+            table, slot, source, source_index, columns, rows, row_words = new
+            table, source = as_pointer(table), as_pointer(source)
+            stmt = replace(stmt, table=table, slot=slot, source=source, source_index=source_index)
+            return replace(stmt, columns=columns, rows=rows, row_words=row_words)
+        case InitBoxes():
+            return replace(stmt, barriers=as_pointer(new[0]))
+        case CopyBox():
+            to, index, source, table, slot, column, row, barriers, number = new
+            stmt = replace(stmt, pointer=as_pointer(to), index=index, source=as_pointer(source))
+            stmt = replace(stmt, table=as_pointer(table), slot=slot, column=column, row=row)
+            return replace(stmt, barriers=as_pointer(barriers), number=number)
+        case AwaitBoxes():
+            barriers, number, parity = new
+            return replace(stmt, barriers=as_pointer(barriers), number=number, parity=parity)
+        case Commit() | Await():
+            return stmt

@@ -172,6 +172,15 @@ class While_:  # noqa: N801
         block.clear()
 
 
+def memory_of(pointer: Ref) -> Value:
+    """The pointer that is meant where memory is."""
+    operand = pointer.operand
+    if not isinstance(operand, Value) or not isinstance(operand.type, Pointer):
+        remedy = "use a pointer parameter or k.array(…)"
+        raise DTypeError(f"{operand.type} is no pointer", place=calling_line(), remedy=remedy)
+    return operand
+
+
 def value_type(operand: Operand) -> ValueType:
     """The type of an operand that is no pointer."""
     if isinstance(operand.type, Pointer):

@@ -15,27 +15,18 @@ else is converted by itself, but a scalar beside a vector is splatted. `k.let(x,
 
 from __future__ import annotations
 
-from typing import Literal, cast
-
 from ocl_ir.errors import DTypeError, IRError
-from ocl_ir.kernel.asynchronous import COPY_BYTES, Swizzled
-from ocl_ir.kernel.blocks import Blocks, value_type
+from ocl_ir.kernel.asynchronous_builder import AsynchronousBuilder
+from ocl_ir.kernel.blocks import memory_of, value_type
 from ocl_ir.kernel.function import apply
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
     AtomicOp,
-    Await,
-    AwaitBoxes,
     Collective,
     CollectiveOp,
-    Commit,
     Const,
-    CopyAsync,
-    CopyBox,
-    DescribeMatrix,
-    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -48,7 +39,6 @@ from ocl_ir.kernel.grammar import (
     Store,
     Value,
     Variable,
-    WarpgroupMultiply,
 )
 from ocl_ir.kernel.literals import literal
 from ocl_ir.kernel.operands import Like, Ref
@@ -56,10 +46,10 @@ from ocl_ir.op_types import result_type
 from ocl_ir.ops import OPS
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes
+from ocl_ir.types import U32, DType, Pointer, Space, Type, ValueType, Vector, element, lanes, with_lanes
 
 
-class KernelBuilder(Blocks):
+class KernelBuilder(AsynchronousBuilder):
     """Makes one kernel, statement by statement; see the module's text."""
 
     def __init__(
@@ -163,9 +153,7 @@ class KernelBuilder(Blocks):
     def _load(self, pointer: Ref, index: Like, dtype: DType, count: int, align: int, hint: str) -> Ref:
         value = self._value(with_lanes(dtype, count), hint)
         at = self._operand(index, U32)
-        self.emit(
-            Load(value, cast("Value", pointer.operand), at, align or _pointer(pointer).dtype.size, where=calling_line())
-        )
+        self.emit(Load(value, memory_of(pointer), at, align or _pointer(pointer).dtype.size, where=calling_line()))
         return Ref(self, value)
 
     # ------------------------------------------------------------------ effects
@@ -176,7 +164,7 @@ class KernelBuilder(Blocks):
         to = _pointer(pointer)
         stored = self._operand(value, to.dtype)
         at = self._operand(index, U32)
-        self.emit(Store(cast("Value", pointer.operand), at, stored, align or to.dtype.size, where=calling_line()))
+        self.emit(Store(memory_of(pointer), at, stored, align or to.dtype.size, where=calling_line()))
 
     def variable(self, init: Like, dtype: ValueType | None = None, hint: str = "") -> Ref:
         """A mutable local that starts as a copy of `init`."""
@@ -211,7 +199,7 @@ class KernelBuilder(Blocks):
         operands = tuple(self._operand(arg, dtype) for arg in args)
         result = self._value(dtype, hint) if used else None
         at = self._operand(index, U32)
-        self.emit(Atomic(result, op, cast("Value", pointer.operand), at, operands, where=calling_line()))
+        self.emit(Atomic(result, op, memory_of(pointer), at, operands, where=calling_line()))
         return None if result is None else Ref(self, result)
 
     def uniform(self, value: Like, hint: str = "") -> Ref:
@@ -239,89 +227,9 @@ class KernelBuilder(Blocks):
     def matrix_multiply(self, dtype: DType, left: Ref, right: Ref, sums: Ref, hint: str = "") -> Ref:
         """What this work-item holds of `left @ right + sums`, matrices of a dtype that 32 work-items hold."""
         result = self._value(value_type(sums.operand), hint)
-        operands = left.operand, right.operand, sums.operand
-        self.emit(MatrixMultiply(result, dtype, *operands, where=calling_line()))
+        stmt = MatrixMultiply(result, dtype, left.operand, right.operand, sums.operand, where=calling_line())
+        self.emit(stmt)
         return Ref(self, result)
-
-    def copy_async(self, pointer: Ref, index: Like, source: Ref, source_index: Like, inside: Like) -> None:
-        """Begins to copy 16 bytes from global to local memory, zeros where not `inside`."""
-        local, at = cast("Value", pointer.operand), self._operand(index, U32)
-        read, source_at = cast("Value", source.operand), self._operand(source_index, U32)
-        count = COPY_BYTES // _pointer(pointer).dtype.size
-        condition = self._operand(inside, BOOL)
-        self.emit(CopyAsync(local, at, read, source_at, condition, count, where=calling_line()))
-
-    def commit(self) -> None:
-        """Ends a batch of copies."""
-        self.emit(Commit(where=calling_line()))
-
-    def await_(self, what: Literal["copies", "products"], pending: int = 0) -> None:
-        """Waits for all batches of copies, or all products, but for the last `pending`."""
-        self.emit(Await(what, pending, where=calling_line()))
-
-    def warpgroup_multiply(
-        self,
-        sums: Ref,
-        dtype: DType,
-        columns: int,
-        local: Ref,
-        left: tuple[Ref, Swizzled],
-        right: tuple[Ref, Swizzled],
-        steps: int,
-    ) -> None:
-        """Begins a product of matrices in local memory, each given by where it begins and how it lies."""
-        own, memory = cast("Value", sums.operand), cast("Value", local.operand)
-        (left_at, left_lies), (right_at, right_lies) = (left[0].operand, left[1]), (right[0].operand, right[1])
-        stmt = WarpgroupMultiply(
-            own, dtype, columns, memory, left_at, left_lies, right_at, right_lies, steps, where=calling_line()
-        )
-        self.emit(stmt)
-
-    def describe_matrix(
-        self,
-        table: Ref,
-        slot: Like,
-        source: Ref,
-        source_index: Like,
-        *,
-        columns: Like,
-        rows: Like,
-        row_words: Like,
-        box_rows: int,
-    ) -> None:
-        """Describes a matrix of which boxes are copied; lengths are in elements, the distance of rows in words."""
-        into, of = cast("Value", table.operand), cast("Value", source.operand)
-        numbers = [self._operand(number, U32) for number in (slot, source_index, columns, rows, row_words)]
-        self.emit(DescribeMatrix(into, numbers[0], of, *numbers[1:], box_rows, where=calling_line()))
-
-    def init_boxes(self, barriers: Ref, count: int, boxes: int) -> None:
-        """Makes barriers ready for so many boxes in each turn."""
-        self.emit(InitBoxes(cast("Value", barriers.operand), count, boxes, where=calling_line()))
-
-    def copy_box(
-        self,
-        local: tuple[Ref, Like],
-        source: Ref,
-        table: tuple[Ref, Like],
-        *,
-        column: Like,
-        row: Like,
-        rows: int,
-        barrier: tuple[Ref, Like],
-    ) -> None:
-        """Begins to copy a box of a described matrix in a source; memory is given by pointer and index."""
-        (to, at), (of, slot), (barriers, number) = local, table, barrier
-        pointers = [cast("Value", pointer.operand) for pointer in (to, source, of, barriers)]
-        index, *places = (self._operand(place, U32) for place in (at, slot, column, row, number))
-        stmt = CopyBox(
-            pointers[0], index, *pointers[1:3], *places[:3], rows, pointers[3], places[3], where=calling_line()
-        )
-        self.emit(stmt)
-
-    def await_boxes(self, barriers: Ref, number: Like, parity: Like) -> None:
-        """Waits for the boxes of a barrier's turn."""
-        numbers = [self._operand(value, U32) for value in (number, parity)]
-        self.emit(AwaitBoxes(cast("Value", barriers.operand), *numbers, where=calling_line()))
 
     def print_(self, format_: str, *values: Like) -> None:
         """Prints a line from each work-item that comes here: `k.print_("x[{}] is {}", i, x)`."""
@@ -365,8 +273,6 @@ class KernelBuilder(Blocks):
 
 
 def _pointer(ref: Ref) -> Pointer:
-    if not isinstance(ref.operand, Value) or not isinstance(ref.operand.type, Pointer):
-        raise DTypeError(
-            f"{ref.type} is no pointer", place=calling_line(), remedy="use a pointer parameter or k.array(…)"
-        )
-    return ref.operand.type
+    type_ = memory_of(ref).type
+    assert isinstance(type_, Pointer)
+    return type_

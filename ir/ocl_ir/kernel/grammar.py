@@ -11,11 +11,9 @@
             | If operand: Stmt* else: Stmt*
             | For value in start..stop step: Stmt*       bounds are evaluated once, before the loop
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
-            | Barrier local?, global?                    every work-item of the group, or none, comes here
-            | Collective value = op operand, lane?, size the group or its sub-groups join values; as to a barrier
-            | Shuffle value = operand, lane, size        what an item of the sub-group has; as to a barrier
-            | MatrixMultiply value = left, right, sum    small matrices that 32 items hold; as to a barrier
-            | CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes  see `ocl_ir.kernel.asynchronous`
+            | Barrier | Collective | Shuffle | MatrixMultiply      see `ocl_ir.kernel.cooperative`
+            | CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
+                                                     see `ocl_ir.kernel.asynchronous`
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
     Operand = Value | Variable | Const
@@ -34,6 +32,8 @@ from operator import attrgetter, is_
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from ocl_ir.kernel.asynchronous import (
+    ASYNC_OPERANDS,
+    AsyncStmt,
     Await,
     AwaitBoxes,
     Commit,
@@ -42,17 +42,18 @@ from ocl_ir.kernel.asynchronous import (
     DescribeMatrix,
     InitBoxes,
     WarpgroupMultiply,
+    asynchronous_with,
 )
-from ocl_ir.kernel.values import Const, Operand, Statement, Value, Variable
+from ocl_ir.kernel.cooperative import Barrier, Collective, CollectiveOp, MatrixMultiply, Shuffle
+from ocl_ir.kernel.values import Const, Operand, Statement, Value, Variable, as_pointer
 from ocl_ir.late import Late
-from ocl_ir.types import DType
 
 __all__ = [
-    "Array", "Assign", "Atomic", "AtomicOp", "Await", "AwaitBoxes", "Barrier", "Block", "Break",
-    "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "CopyBox", "DescribeMatrix", "For", "GroupStmt",
-    "If", "InitBoxes", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param",
-    "Print", "Return", "Shuffle", "Statement", "Stmt", "Store", "Value", "Variable",
-    "WarpgroupMultiply", "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
+    "Array", "Assign", "AsyncStmt", "Atomic", "AtomicOp", "Await", "AwaitBoxes", "Barrier", "Block", "Break",
+    "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "CopyBox", "DescribeMatrix", "For",
+    "GroupStmt", "If", "InitBoxes", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param", "Print",
+    "Return", "Shuffle", "Statement", "Stmt", "Store", "SubgroupStmt", "Value", "Variable", "WarpgroupMultiply",
+    "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
 ]  # fmt: skip
 
 
@@ -174,59 +175,6 @@ class While(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Barrier(Statement):
-    """Waits for every work-item of the group; orders their accesses to the named spaces."""
-
-    local: bool = True
-    global_: bool = False
-
-
-CollectiveOp = Literal["sum", "prod", "min", "max", "any", "all", "scan", "exclusive_scan", "broadcast"]
-
-
-@dataclass(frozen=True, slots=True)
-class Collective(Statement):
-    """`result` is what the group makes of its work-items' values, in the order of `ocl_ir.kernel.collectives`.
-
-    It is the same for all of them, but for the scans. `lane`: whose value a broadcast gives, by linear local id. With a
-    `size`, each sub-group of so many items, as those of `Shuffle`, joins its own. It orders no memory.
-    """
-
-    result: Value
-    op: CollectiveOp
-    value: Operand
-    lane: Operand | None = None
-    size: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Shuffle(Statement):
-    """`result` is the value of the item at `lane` of a work-item's own sub-group.
-
-    A sub-group has `size` items, a power of two, whose linear local ids follow each other from a multiple of it on. It
-    orders no memory.
-    """
-
-    result: Value
-    value: Operand
-    lane: Operand
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixMultiply(Statement):
-    """`result` is what a work-item holds of `left @ right + sum`, matrices of `dtype` that 32 items hold together as
-    `ocl_ir.kernel.matrix_instruction` says."""
-
-    result: Value
-    dtype: DType
-    left: Operand
-    right: Operand
-    sum: Operand
-    size: ClassVar[int] = 32
-
-
-@dataclass(frozen=True, slots=True)
 class Print(Statement):
     """Prints a line: the text with a value for each `{}`; see `ocl_ir.kernel.formats`."""
 
@@ -249,14 +197,15 @@ class Return(Statement):
     """Ends this work-item."""
 
 
+SubgroupStmt: TypeAlias = Collective | Shuffle | MatrixMultiply | WarpgroupMultiply
+"""What whole sub-groups of `size` items do; of a collective without size, the group."""
+GroupStmt: TypeAlias = Barrier | SubgroupStmt | Commit | Await
+"""To what the whole group comes, or nobody."""
 Stmt: TypeAlias = (
     Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle
-    | MatrixMultiply | CopyAsync | Commit | WarpgroupMultiply | Await
-    | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | Print | Break | Continue | Return
+    | MatrixMultiply | AsyncStmt | Print | Break | Continue | Return
 )  # fmt: skip
 Block: TypeAlias = tuple[Stmt, ...]
-GroupStmt: TypeAlias = Barrier | Collective | Shuffle | MatrixMultiply | WarpgroupMultiply
-"""To what the whole group comes, or nobody."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -324,25 +273,11 @@ _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     Collective: lambda stmt: (stmt.value,) if stmt.lane is None else (stmt.value, stmt.lane),
     Shuffle: attrgetter("value", "lane"),
     MatrixMultiply: attrgetter("left", "right", "sum"),
-    CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
-    DescribeMatrix: attrgetter("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
-    InitBoxes: lambda stmt: (stmt.barriers,),
-    CopyBox: attrgetter("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
-    AwaitBoxes: attrgetter("barriers", "number", "parity"),
-    WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right_index"),
+    **ASYNC_OPERANDS,
     If: lambda stmt: (stmt.condition,),
     While: lambda stmt: (stmt.condition,),
     For: attrgetter("start", "stop", "step"),
 }
-
-
-_NAMES: Mapping[type, tuple[str, ...]] = {
-    DescribeMatrix: ("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
-    InitBoxes: ("barriers",),
-    CopyBox: ("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
-    AwaitBoxes: ("barriers", "number", "parity"),
-}
-"""The fields of statements with many operands."""
 
 
 def operands(stmt: Stmt) -> tuple[Operand, ...]:
@@ -368,39 +303,26 @@ def _with_operands(stmt: Stmt, new: tuple[Operand, ...]) -> Stmt:
         case Let() | Print():
             return replace(stmt, args=new)
         case Load():
-            return replace(stmt, pointer=_pointer(new[0]), index=new[1])
+            return replace(stmt, pointer=as_pointer(new[0]), index=new[1])
         case Store():
-            return replace(stmt, pointer=_pointer(new[0]), index=new[1], value=new[2])
+            return replace(stmt, pointer=as_pointer(new[0]), index=new[1], value=new[2])
         case Local():
             return replace(stmt, init=new[0])
         case Assign():
             return replace(stmt, value=new[0])
         case Atomic():
-            return replace(stmt, pointer=_pointer(new[0]), index=new[1], args=new[2:])
+            return replace(stmt, pointer=as_pointer(new[0]), index=new[1], args=new[2:])
         case Collective():
             return replace(stmt, value=new[0], lane=new[1] if len(new) > 1 else None)
         case Shuffle():
             return replace(stmt, value=new[0], lane=new[1])
         case MatrixMultiply():
             return replace(stmt, left=new[0], right=new[1], sum=new[2])
-        case CopyAsync():
-            pointer, source = _pointer(new[0]), _pointer(new[2])
-            return replace(stmt, pointer=pointer, index=new[1], source=source, source_index=new[3], inside=new[4])
-        case DescribeMatrix() | InitBoxes() | CopyBox() | AwaitBoxes():
-            return replace(stmt, **dict(zip(_NAMES[type(stmt)], new, strict=True)))
-        case WarpgroupMultiply():
-            sums, left = _pointer(new[0]), _pointer(new[1])
-            return replace(stmt, sums=sums, left=left, left_index=new[2], right_index=new[3])
         case If() | While():
             return replace(stmt, condition=new[0])
         case For():
             return replace(stmt, start=new[0], stop=new[1], step=new[2])
-    return stmt
-
-
-def _pointer(operand: Operand) -> Value:
-    assert isinstance(operand, Value), "a pass replaced a pointer by something else"
-    return operand
+    return asynchronous_with(stmt, new) if isinstance(stmt, AsyncStmt) else stmt
 
 
 def defined(stmt: Stmt) -> Value | None:

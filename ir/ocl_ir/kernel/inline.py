@@ -19,7 +19,9 @@ from ocl_ir.kernel.grammar import (
     Block,
     CopyAsync,
     CopyBox,
+    DescribeMatrix,
     For,
+    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -57,7 +59,11 @@ def reads(stmt: Stmt, chosen: Mapping[int, Let | Load]) -> list[Value | Variable
     return read
 
 
-_WRITES = Store | Atomic | Barrier | CopyAsync | CopyBox | WarpgroupMultiply | Await | AwaitBoxes
+_WRITES = frozenset(
+    {
+        Store, Atomic, Barrier, CopyAsync, WarpgroupMultiply, Await, DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes,
+    }
+)  # fmt: skip
 """What memory may be otherwise behind."""
 
 
@@ -130,7 +136,7 @@ class _Inliner:
     def _disturbed(self, stmt: Stmt, candidates: Mapping[int, Let | Load]) -> list[int]:
         """The expressions that read what running `stmt` could change."""
         inner = [stmt] if isinstance(stmt, Let | Load) else [*walk((stmt,))]
-        writes = any(isinstance(each, _WRITES) for each in inner)
+        writes = any(type(each) in _WRITES for each in inner)
         assigned = {each.variable.id for each in inner if isinstance(each, Assign)}
         if not (writes or assigned):
             return []

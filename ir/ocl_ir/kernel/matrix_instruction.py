@@ -14,13 +14,18 @@ sums are rounded in between, is the device's choice, in no less than the precisi
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.bfloat16 import floats_of
 from ocl_ir.types import BF16, F16, F32, F64, U32, DType, Vector
 
+_Data: TypeAlias = NDArray[Any]
+
 WARP = 32
+"""Work-items that hold matrices together."""
 ROWS, COLUMNS, REGISTERS = 16, 8, 8
 """Rows, columns, and registers along the inner axis."""
 
@@ -36,7 +41,7 @@ def operand_types(dtype: DType) -> tuple[Vector, Vector, Vector]:
     return Vector(register, 4), Vector(register, 2), Vector(SUMS[dtype], 4)
 
 
-def multiplied(dtype: DType, left: NDArray, right: NDArray, sums: NDArray) -> NDArray:
+def multiplied(dtype: DType, left: _Data, right: _Data, sums: _Data) -> _Data:
     """What each work-item holds of the sums afterwards; rows of the arguments are work-items by linear local id."""
     warps = [
         _multiplied(dtype, left[first : first + WARP], right[first : first + WARP], sums[first : first + WARP])
@@ -45,7 +50,7 @@ def multiplied(dtype: DType, left: NDArray, right: NDArray, sums: NDArray) -> ND
     return np.concatenate(warps)
 
 
-def _multiplied(dtype: DType, left: NDArray, right: NDArray, sums: NDArray) -> NDArray:
+def _multiplied(dtype: DType, left: _Data, right: _Data, sums: _Data) -> _Data:
     _, count = OPERANDS[dtype]
     lane, number = np.indices((WARP, 4))
     group, thread = lane // 4, lane % 4
@@ -56,12 +61,13 @@ def _multiplied(dtype: DType, left: NDArray, right: NDArray, sums: NDArray) -> N
     places = group + 8 * (number // 2), 2 * thread + number % 2
     with np.errstate(all="ignore"):
         product = a.reshape(ROWS, -1) @ b.reshape(-1, COLUMNS)
-        return (product[places] + sums.astype("f8")).astype(sums.dtype)
+        added: _Data = product[places] + sums.astype("f8")
+        return added.astype(sums.dtype)
 
 
-def _elements(dtype: DType, registers: NDArray) -> NDArray:
+def _elements(dtype: DType, registers: _Data) -> _Data:
     """The elements in registers, along a last axis, as float64."""
-    if dtype is F64:
+    if dtype == F64:
         return registers[..., None]
     halves = np.ascontiguousarray(registers).view("u2").reshape(*registers.shape, 2)
-    return (floats_of(halves) if dtype is BF16 else halves.view("f2")).astype("f8")
+    return (floats_of(halves) if dtype == BF16 else halves.view("f2")).astype("f8")

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ocl_ir.kernel.alignment import is_aligned
+from ocl_ir.kernel.asynchronous import Swizzled
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
+    AsyncStmt,
     Atomic,
     Await,
     AwaitBoxes,
@@ -177,30 +179,6 @@ class _Printer:
             case MatrixMultiply():
                 what = f"matrix {self._of(stmt.left)} @ {self._of(stmt.right)} + {self._of(stmt.sum)} of {stmt.dtype}"
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
-            case CopyAsync():
-                local, source = f"{self._of(stmt.pointer)}[{self._of(stmt.index)}]", self._of(stmt.source)
-                condition = f" where {self._of(stmt.inside)}"
-                return f"copy{stmt.count} async {local} = {source}[{self._of(stmt.source_index)}]{condition}"
-            case DescribeMatrix():
-                table, source = f"{self._of(stmt.table)}[{self._of(stmt.slot)}]", self._of(stmt.source)
-                lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)}"
-                return f"describe {table} = {source}[{self._of(stmt.source_index)}], {lengths}"
-            case InitBoxes():
-                return f"init {self._of(stmt.barriers)}, {stmt.boxes} boxes"
-            case CopyBox():
-                local, table = f"{self._of(stmt.pointer)}[{self._of(stmt.index)}]", self._of(stmt.table)
-                place = f"row {self._of(stmt.row)}, column {self._of(stmt.column)}"
-                barrier = f"{self._of(stmt.barriers)}[{self._of(stmt.number)}]"
-                return f"copy box {local} = {self._of(stmt.source)} by {table}[{self._of(stmt.slot)}] at {place} for {barrier}"
-            case AwaitBoxes():
-                return f"await {self._of(stmt.barriers)}[{self._of(stmt.number)}], parity {self._of(stmt.parity)}"
-            case Commit():
-                return "commit copies"
-            case Await():
-                return f"await {stmt.what}, {stmt.pending} pending"
-            case WarpgroupMultiply():
-                left, right = (f"{self._of(stmt.left)}[{self._of(at)}]" for at in (stmt.left_index, stmt.right_index))
-                return f"warpgroup {self._of(stmt.sums)} += {left} @ {right} of {stmt.dtype}, {stmt.steps} steps"
             case Print():
                 return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])
             case Break():
@@ -209,7 +187,47 @@ class _Printer:
                 return "continue"
             case Return():
                 return "return"
-        raise AssertionError(stmt)
+            case If() | For() | While():
+                raise AssertionError(stmt)
+        return self._asynchronous(stmt)
+
+    def _asynchronous(self, stmt: AsyncStmt) -> str:
+        match stmt:
+            case CopyAsync():
+                local, source = self._at(stmt.pointer, stmt.index), self._at(stmt.source, stmt.source_index)
+                return f"copy{stmt.count} async {local} = {source} where {self._of(stmt.inside)}"
+            case Commit():
+                return "commit copies"
+            case Await():
+                return f"await {stmt.what}, {stmt.pending} pending"
+            case WarpgroupMultiply():
+                left, right = self._at(stmt.left, stmt.left_index), self._at(stmt.right, stmt.right_index)
+                left, right = f"{left}{_lies(stmt.left_lies)}", f"{right}{_lies(stmt.right_lies)}"
+                shape = f"{stmt.dtype}, {stmt.columns} columns, {stmt.steps} steps"
+                return f"warpgroup {self._of(stmt.sums)} += {left} @ {right} of {shape}"
+            case DescribeMatrix():
+                table, source = self._at(stmt.table, stmt.slot), self._at(stmt.source, stmt.source_index)
+                lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)} words"
+                return f"describe {table} = {source}, {lengths}, boxes of {stmt.box_rows} rows"
+            case InitBoxes():
+                return f"init {self._of(stmt.barriers)}[0..{stmt.count}], {stmt.boxes} boxes each"
+            case CopyBox():
+                local, table = self._at(stmt.pointer, stmt.index), self._at(stmt.table, stmt.slot)
+                place = f"row {self._of(stmt.row)}, column {self._of(stmt.column)}, {stmt.rows} rows"
+                barrier = self._at(stmt.barriers, stmt.number)
+                return f"copy box {local} = {self._of(stmt.source)} by {table} at {place}, for {barrier}"
+            case AwaitBoxes():
+                return f"await {self._at(stmt.barriers, stmt.number)}, parity {self._of(stmt.parity)}"
+
+    def _at(self, pointer: Operand, index: Operand) -> str:
+        return f"{self._of(pointer)}[{self._of(index)}]"
+
+
+def _lies(lies: Swizzled | None) -> str:
+    """How an operand of a warpgroup lies."""
+    if lies is None:
+        return " held"
+    return " turned" if lies.turned else f" in blocks of {lies.block}"
 
 
 def _width(stmt: Load | Store) -> str:

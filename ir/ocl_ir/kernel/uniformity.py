@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ocl_ir.kernel.accesses import written_pointers
 from ocl_ir.kernel.collectives import SCANS
 from ocl_ir.kernel.grammar import (
     Assign,
@@ -38,10 +39,8 @@ from ocl_ir.kernel.grammar import (
     Return,
     Shuffle,
     Stmt,
-    Store,
     Value,
     While,
-    walk,
 )
 from ocl_ir.types import Pointer
 
@@ -164,7 +163,7 @@ class _Analysis:
 def _fixed_memory(kernel: Kernel) -> frozenset[int]:
     """The pointer parameters whose memory no work-item changes while the kernel runs: not through them, and not through
     others that may overlap them."""
-    written = {stmt.pointer.id for stmt in walk(kernel.body) if isinstance(stmt, Store | Atomic)}
+    written = written_pointers(kernel)
     pointers = [param for param in kernel.params if isinstance(param.value.type, Pointer)]
     apart = all(param.restrict for param in pointers if param.value.id in written)
     return frozenset(

@@ -49,6 +49,12 @@ class Const:
 Operand: TypeAlias = Value | Variable | Const
 
 
+def as_pointer(operand: Operand) -> Value:
+    """An operand where memory is meant; only a value can be that."""
+    assert isinstance(operand, Value), "a pass replaced a pointer by something else"
+    return operand
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """What all statements have."""

@@ -1,9 +1,10 @@
 """What every kernel must fulfil: many small checks, each named after its rule.
 
-    verify_scopes.py    names, definitions, uses
-    verify_types.py     the types of operands and results
-    verify_flow.py      loops, barriers, arrays
-    verify_memory.py    constant memory, alignment, bounds
+    verify_scopes.py        names, definitions, uses
+    verify_types.py         the types of operands and results
+    verify_asynchronous.py  copies, products and boxes that go on
+    verify_flow.py          loops, barriers, arrays
+    verify_memory.py        constant memory, alignment, bounds
 
 A check yields the faults that it finds. They run in order and the first fault is raised, so that a check may rely on
 the ones before it. The interpreter finds what needs values: see `ocl_ir.interpret.kernel`.
@@ -12,21 +13,27 @@ the ones before it. The interpreter finds what needs values: see `ocl_ir.interpr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 from ocl_ir.errors import VerifyError
-from ocl_ir.kernel import verify_flow, verify_memory, verify_scopes, verify_types
+from ocl_ir.kernel import verify_asynchronous, verify_flow, verify_memory, verify_scopes, verify_types
 from ocl_ir.kernel.fault import Check
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
-    Barrier,
+    Await,
+    AwaitBoxes,
     Break,
     Collective,
     Continue,
     CopyAsync,
+    CopyBox,
+    DescribeMatrix,
     For,
+    GroupStmt,
     If,
+    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -37,6 +44,7 @@ from ocl_ir.kernel.grammar import (
     Shuffle,
     Stmt,
     Store,
+    SubgroupStmt,
     WarpgroupMultiply,
     While,
     walk,
@@ -57,7 +65,11 @@ CHECKS: Mapping[Check, tuple[type[Stmt], ...]] = {
     verify_types.collective_types: (Collective,),
     verify_types.shuffle_types: (Shuffle,),
     verify_types.matrix_types: (MatrixMultiply,),
-    verify_types.asynchronous_types: (CopyAsync, WarpgroupMultiply),
+    verify_asynchronous.waits_are_counted: (Await,),
+    verify_asynchronous.copy_types: (CopyAsync,),
+    verify_asynchronous.warpgroup_types: (WarpgroupMultiply,),
+    verify_asynchronous.box_types: (DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes),
+    verify_asynchronous.matrices_are_described_before: (CopyBox,),
     verify_types.prints_fit_their_formats: (Print,),
     verify_types.variable_types: (Local, Assign),
     verify_types.control_types: (If, While, For),
@@ -66,9 +78,9 @@ CHECKS: Mapping[Check, tuple[type[Stmt], ...]] = {
     verify_flow.statements_are_reachable: (Break, Continue, Return),
     verify_flow.local_arrays_are_at_the_top: (Array,),
     verify_flow.vectorized_loops_are_independent: (For,),
-    verify_flow.barriers_are_uniform: (Barrier, Collective, Shuffle, MatrixMultiply, WarpgroupMultiply),
+    verify_flow.barriers_are_uniform: get_args(GroupStmt),
     verify_flow.broadcasts_are_of_one_lane: (Collective,),
-    verify_flow.groups_are_whole_subgroups: (Collective, Shuffle, MatrixMultiply, WarpgroupMultiply),
+    verify_flow.groups_are_whole_subgroups: get_args(SubgroupStmt),
     verify_memory.constant_memory_is_not_written: (Store, Atomic),
     verify_memory.alignment_can_hold: (Load, Store),
     verify_memory.accesses_can_be_inside: (Load, Store, Atomic),

@@ -19,10 +19,8 @@ from ocl_ir.kernel.grammar import (
     GroupStmt,
     Kernel,
     Local,
-    MatrixMultiply,
     Return,
-    Shuffle,
-    WarpgroupMultiply,
+    SubgroupStmt,
     While,
     blocks,
     walk,
@@ -79,8 +77,8 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
 
 
 def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
-    """Each barrier orders some memory; it, each collective and each shuffle is in no loop's header, and every work-item
-    of the group comes to it or none."""
+    """Each barrier orders some memory; it, and whatever else a group does together, is in no loop's header, and every
+    work-item of the group comes to it or none."""
     if not any(isinstance(stmt, GroupStmt) for stmt in walk(kernel.body)):
         return
     headers = {id(stmt) for loop in walk(kernel.body) if isinstance(loop, While) for stmt in walk(loop.header)}
@@ -118,9 +116,7 @@ def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
 def groups_are_whole_subgroups(kernel: Kernel) -> Iterator[Fault]:
     """A sub-group has as many items as a power of two, and a group that has a size has whole ones."""
     for stmt in walk(kernel.body):
-        if not isinstance(stmt, Shuffle | MatrixMultiply | WarpgroupMultiply) and not (
-            isinstance(stmt, Collective) and stmt.size
-        ):
+        if not isinstance(stmt, SubgroupStmt) or (isinstance(stmt, Collective) and not stmt.size):
             continue
         size, items = stmt.size, math.prod(kernel.group_size) if kernel.group_size is not None else 0
         if size < 1 or size & (size - 1):

@@ -6,23 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 from ocl_ir.errors import DTypeError
-from ocl_ir.kernel.asynchronous import COPY_BYTES
+from ocl_ir.kernel.accesses import accesses
 from ocl_ir.kernel.fault import Fault, name_of
 from ocl_ir.kernel.formats import conversion_of, parts
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
-    AwaitBoxes,
     Collective,
     CollectiveOp,
     Const,
-    CopyAsync,
-    CopyBox,
-    DescribeMatrix,
     For,
     If,
-    InitBoxes,
     Kernel,
     Let,
     Load,
@@ -33,7 +28,6 @@ from ocl_ir.kernel.grammar import (
     Shuffle,
     Stmt,
     Store,
-    WarpgroupMultiply,
     While,
     operands,
     walk,
@@ -41,7 +35,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.kernel.matrix_instruction import OPERANDS, operand_types
 from ocl_ir.op_types import result_type
 from ocl_ir.ops import WORK_ITEM
-from ocl_ir.types import BF16, BOOL, F16, F32, U32, DType, Pointer, Type, Vector, element, limits
+from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element, limits
 
 _STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1,
                      "uniform": 1}  # fmt: skip
@@ -86,35 +80,15 @@ def literals_fit(kernel: Kernel) -> Iterator[Fault]:
 def pointers_only_where_memory_is_meant(kernel: Kernel) -> Iterator[Fault]:
     """Pointers are followed, never computed with, and nothing else is followed."""
     for stmt in walk(kernel.body):
-        plain: tuple[Operand, ...] = operands(stmt)
-        pointers = _pointers(stmt)
+        pointers = [pointer for pointer, _ in accesses(stmt)]
         for pointer in pointers:
             if not isinstance(pointer.type, Pointer):
                 fact = f"{name_of(kernel, pointer)} is {pointer.type}, no pointer"
                 yield Fault(fact, stmt, "use a pointer parameter or an array")
-        plain = tuple(operand for operand in plain if operand not in pointers)
-        for operand in plain:
-            if isinstance(operand.type, Pointer):
+        for operand in operands(stmt):
+            if isinstance(operand.type, Pointer) and operand not in pointers:
                 fact = f"the pointer {name_of(kernel, operand)} is used as a value"
                 yield Fault(fact, stmt, "load from it; pass an index along instead of a pointer")
-
-
-def _pointers(stmt: Stmt) -> tuple[Operand, ...]:
-    """Where a statement means memory."""
-    match stmt:
-        case Load() | Store() | Atomic():
-            return (stmt.pointer,)
-        case CopyAsync():
-            return stmt.pointer, stmt.source
-        case WarpgroupMultiply():
-            return stmt.sums, stmt.left
-        case DescribeMatrix():
-            return stmt.table, stmt.source
-        case InitBoxes() | AwaitBoxes():
-            return (stmt.barriers,)
-        case CopyBox():
-            return stmt.pointer, stmt.source, stmt.table, stmt.barriers
-    return ()
 
 
 def operation_types(kernel: Kernel) -> Iterator[Fault]:
@@ -228,26 +202,6 @@ def matrix_types(kernel: Kernel) -> Iterator[Fault]:
         if types != wanted:
             given, asked = (", ".join(map(str, listed)) for listed in (types, wanted))
             yield Fault(f"a matrix instruction of {stmt.dtype} with {given}", stmt, f"give it {asked}")
-
-
-def asynchronous_types(kernel: Kernel) -> Iterator[Fault]:
-    """A copy moves 16 bytes from global to local memory; a product of a warpgroup is of words in local memory, and has
-    its sums in private memory."""
-    for stmt in walk(kernel.body):
-        if isinstance(stmt, CopyAsync):
-            local, source = stmt.pointer.type, stmt.source.type
-            if not isinstance(local, Pointer) or not isinstance(source, Pointer) or local.dtype != source.dtype:
-                yield Fault("a copy between pointers to different dtypes", stmt, "give pointers to one dtype")
-            elif (local.space, source.space) != ("local", "global") or local.dtype.size * stmt.count != COPY_BYTES:
-                fact = f"a copy of {stmt.count} {local.dtype} from {source.space} to {local.space} memory"
-                yield Fault(fact, stmt, f"copy {COPY_BYTES} bytes from global to local memory")
-        elif isinstance(stmt, WarpgroupMultiply):
-            wanted = Pointer(F32, "private"), Pointer(U32, "local")
-            types = stmt.sums.type, stmt.left.type
-            spaces = [(type_.dtype, type_.space) for type_ in types if isinstance(type_, Pointer)]
-            if spaces != [(type_.dtype, type_.space) for type_ in wanted] or stmt.dtype not in {F16, BF16}:
-                listed = ", ".join(map(str, types))
-                yield Fault(f"a product of {stmt.dtype} with {listed}", stmt, "give it private f32 and local u32")
 
 
 def prints_fit_their_formats(kernel: Kernel) -> Iterator[Fault]:

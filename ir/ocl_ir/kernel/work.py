@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from ocl_ir.kernel.asynchronous import BOX_COLUMNS
 from ocl_ir.kernel.grammar import (
     Atomic,
     Block,
@@ -57,9 +58,9 @@ _FUNCTIONS = frozenset(name for name, op in OPS.items() if op.ulp.get("f64", 0) 
 _FUNCTIONS |= {"philox", "normal_bits", "gamma_bits"}
 _FUNCTIONS |= {"poisson_small", "poisson_large", "binomial_small", "binomial_large"}
 _TURN = 2
+"""A loop's own addition and comparison."""
 _MATRIX = 64
 """Multiply-adds of a work-item in a matrix instruction of halves."""
-"""A loop's own addition and comparison."""
 
 
 def worth(op: str) -> int:
@@ -197,7 +198,7 @@ def _own(stmt: Stmt) -> float:
         case CopyAsync():
             return stmt.count
         case CopyBox():
-            return 32 * stmt.rows
+            return BOX_COLUMNS // 2 * stmt.rows
     return 0
 
 

@@ -6,24 +6,19 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
+from ocl_ir.kernel.accesses import written_pointers
 from ocl_ir.kernel.grammar import (
-    Atomic,
     Block,
-    CopyAsync,
-    CopyBox,
     For,
     If,
     Kernel,
     Let,
     Operand,
     Stmt,
-    Store,
     Value,
     Variable,
-    WarpgroupMultiply,
     While,
     map_operands,
-    walk,
 )
 from ocl_ir.kernel.ids import next_id
 from ocl_ir.types import Type
@@ -79,15 +74,6 @@ class Rewriter:
     def new_value(self, type_: Type, hint: str = "") -> Value:
         """A value that the kernel does not have yet."""
         return Value(next(self._ids), type_, hint)
-
-
-def written_pointers(kernel: Kernel) -> frozenset[int]:
-    """Ids of the pointers through which the kernel writes."""
-    return frozenset(
-        stmt.sums.id if isinstance(stmt, WarpgroupMultiply) else stmt.pointer.id
-        for stmt in walk(kernel.body)
-        if isinstance(stmt, Store | Atomic | CopyAsync | CopyBox | WarpgroupMultiply)
-    )
 
 
 def reads_variables(stmt: Let) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.bfloat16 import HELD
 from ocl_runtime.commands.bench.data import Data
 
 Arrays = tuple[Any, ...]
@@ -16,6 +17,7 @@ Expression = Callable[..., Any]
 """Takes the names of a library (NumPy's names, see `peers.library`) and the inputs; gives an array, or several."""
 DTYPES: dict[str, np.dtype[Any]] = {
     "f16": np.dtype(np.float16),
+    "bf16": HELD,
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
     "i8": np.dtype(np.int8),
@@ -47,7 +49,8 @@ class Case:
     default sizes, as powers of two. `operations` is how many the expression does for each element of the first input
     (as written; a function such as a sine counts as one), or all of them by the inputs. `slabs` says that the first
     rows of the result need only the first rows of the inputs, and so on, so that a part of a large result can be
-    checked.
+    checked; `along` says more: of each input the axis that goes with the first one of the result, None where all of it
+    is needed. `sized` is the title for inputs whose sizes matter.
     """
 
     key: str
@@ -61,6 +64,8 @@ class Case:
     moved: Callable[[Arrays, Arrays], int] = everything
     operations: float | Callable[[Arrays], float] = 0.0
     slabs: bool = False
+    sized: Callable[[Arrays], str] | None = None
+    along: tuple[int | None, ...] = ()
     writes: bool = False
     """Whether the expression writes into its first input, which is also its result."""
     asks: bool = False
@@ -75,6 +80,9 @@ class Case:
     """What users of a peer write instead, by its name."""
     racing: Callable[[Arrays, np.ndarray], bool] | None = None
     """Whether a result is one of those that peers without a fixed order may give."""
+    products: bool = False
+    """Whether the operations are those of products of matrices, for which devices may have instructions that no ceiling
+    is measured with, and NumPy nothing fast but for float32 and float64."""
     compiled: bool = False
     """Whether torch's compiler is among the peers by default: it takes long."""
 

@@ -102,7 +102,7 @@ class Ceilings:
 
     def rate(self, dtype: str) -> float | None:
         """Operations a second, those of float32 for halves; None for integers."""
-        if dtype not in {"f16", "f32", "f64"}:
+        if dtype not in {"f16", "bf16", "f32", "f64"}:
             return None
         real = "double" if dtype == "f64" else "float"
         if real not in self.rates:

@@ -38,6 +38,7 @@ _QUICK = 4
 _EPILOG = """\
   ocl-bench                                       everything, on the device that ocl-devices says is chosen
   ocl-bench --cases softmax "*-odd" movement      softmax of all widths, what ends in -odd, a group
+  ocl-bench matmul                                a group; names may stand alone
   ocl-bench --cases a*b+c --sizes 2^10,2^20,2^28 --dtypes f32,f64
   ocl-bench --json new.json --compare old.json    what became slower
 A PATTERN is the name of a case or of a group, as --list has them; else it stands for the cases whose names match it,
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         try:
+            options.cases = [*options.patterns, *(options.cases or ())] or None
             chosen = _chosen(options.cases)
         except ValueError as error:
             parser.error(str(error))
@@ -73,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="the same as --cases")
     parser.add_argument("--device", metavar="WORDS", help="words of the device: gpu, cpu, pocl, nvidia, …")
     parser.add_argument(
         "--cases", nargs="+", metavar="PATTERN", help="names of cases or groups, or parts of them: see below"

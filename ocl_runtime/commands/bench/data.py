@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ocl_ir.bfloat16 import HELD, held
+
 Spread = Literal["random", "sorted", "skewed", "constant"]
 SPREADS: tuple[Spread, ...] = ("random", "sorted", "skewed", "constant")
 _SLACK = 2**16
@@ -36,7 +38,7 @@ class Data:
         if (low, high) != (0.0, 1.0):
             pool *= high - low
             pool += low
-        return pool.astype(dtype, copy=False)
+        return held(pool) if dtype == HELD else pool.astype(dtype, copy=False)
 
     def mask(self, share: float, *shape: int) -> np.ndarray:
         """Booleans, of which a share is true."""

@@ -70,6 +70,12 @@ class Result:
             return None
         return self.ceiling.seconds / self.ours.summary.median
 
+    @property
+    def of_best(self) -> float | None:
+        """The time of the fastest peer over the time taken."""
+        peers = [timing.summary.median for name, timing in self.timings.items() if name != OURS]
+        return min(peers) / self.ours.summary.median if self.ours is not None and peers else None
+
 
 @dataclass
 class Session:
@@ -107,10 +113,12 @@ class Session:
         return result
 
     def _measure(self, case: Case, result: Result) -> None:
-        if not self._capabilities.computes(result.dtype) and result.dtype != "f16":
+        if not self._capabilities.computes(result.dtype) and result.dtype not in {"f16", "bf16"}:
             raise LeftOut(f"the device does not compute {result.dtype}")
         sets = self._sets(case, result.size, DTYPES[result.dtype])
         result.sets, result.shapes = len(sets), [list(x.shape) for x in sets[0]]
+        if case.sized is not None:
+            result.title = case.sized(sets[0])
         self._check_memory(sets)
         reference = Reference(case, sets[0])
         ours = self.ours.prepare(case, sets)
@@ -141,8 +149,9 @@ class Session:
         bandwidth = self.ceilings.bandwidth(case.ceiling, result.moved)
         samples = self._rounds({_CEILING: bandwidth, **runs}, result, times=2 if case.asks else 1)
         result.ceiling_samples = tuple(samples.pop(_CEILING))
-        work = result.operations
-        result.ceiling = self.ceilings.of(bandwidth, result.ceiling_samples, result.moved, work, result.dtype)
+        if not (case.products and result.dtype in self.ours.runtime.device.quirks.matrix_dtypes):
+            work = result.operations
+            result.ceiling = self.ceilings.of(bandwidth, result.ceiling_samples, result.moved, work, result.dtype)
         clock: Clock = "wall" if self._capabilities.kind == "cpu" else "span" if case.asks else "device"
         for name, times in samples.items():
             result.timings[name] = Timing(clock if times[0].has(clock) else "wall", tuple(times))

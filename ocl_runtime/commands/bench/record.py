@@ -104,6 +104,7 @@ def _case(result: Result) -> dict[str, Any]:
         "ceiling": dataclasses.asdict(result.ceiling) if result.ceiling else None,
         "ceiling_samples": [dataclasses.asdict(sample) for sample in result.ceiling_samples],
         "of_ceiling": result.of_ceiling,
+        "of_best_peer": result.of_best,
         "left_out": result.left_out,
         "timings": {
             name: {

@@ -14,7 +14,8 @@ from ocl_runtime.commands.bench.samples import Summary
 
 _LEGEND = """\
 time: the median of the rounds; ±: half the range between the quartiles; %: of the time taken, what the ceiling needs,
-measured at the size of the case. Bytes are counted once. Under a peer: its time over ours; 2.0 takes twice as long."""
+measured at the size of the case. Bytes are counted once. Under a peer: its time over ours; 2.0 takes twice as long;
+best: that of the fastest one, as a share."""
 
 
 def seconds(value: float) -> str:
@@ -37,9 +38,9 @@ def _number(value: float) -> str:
 def _rate(result: Result) -> str:
     """What is reached, in the unit of the ceiling."""
     assert result.ours is not None
-    if result.ceiling is None:
+    if result.ceiling is None and not result.operations:
         return ""
-    if result.ceiling.kind == "arithmetic":
+    if result.ceiling is None or result.ceiling.kind == "arithmetic":
         return f"{_number(result.operations / result.ours.summary.median / 1e9)} GFLOP/s"
     return f"{_number(result.moved / result.ours.summary.median / 1e9)} GB/s"
 
@@ -59,6 +60,8 @@ def table(run: Run) -> list[list[str]]:
     """The head, and a line for each case that was measured."""
     peers = [name for name in run.peers if any(name in result.timings for result in run.results)]
     cells = [["case", "elements", "dtype", "time", "±", "reached", "ceiling", "%", *(f"× {name}" for name in peers)]]
+    if peers:
+        cells[0].append("best")
     for result in run.results:
         if result.ours is None:
             continue
@@ -70,6 +73,8 @@ def table(run: Run) -> list[list[str]]:
         ]
         about = [result.title, size(result.size), result.dtype, seconds(ours.median), _spread(ours)]
         cells.append([*about, _rate(result), _ceiling(result), share, *ratios])
+        if peers:
+            cells[-1].append("" if result.of_best is None else f"{result.of_best:.0%}")
     return cells
 
 
@@ -173,4 +178,5 @@ def outcome(result: Result) -> str:
     if result.ours is None:
         return f"{about}: {result.left_out[OURS]}"
     share = "" if result.of_ceiling is None else f", {result.of_ceiling:.0%} of {_ceiling(result)}"
+    share += "" if result.of_best is None else f", {result.of_best:.0%} of the fastest peer"
     return f"{about}: {seconds(result.ours.summary.median)}{share}"

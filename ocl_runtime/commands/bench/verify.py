@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.bfloat16 import LIMITS, floats_of, held, is_bfloat16
 from ocl_runtime.commands.bench.case import Arrays, Case, as_tuple
 from ocl_runtime.commands.bench.peers.base import Value
 from ocl_runtime.commands.bench.peers.numpy import names
@@ -27,9 +28,14 @@ class Reference:
     def __init__(self, case: Case, inputs: Arrays) -> None:
         self._case, self._inputs = case, inputs
         self._xp = names()
-        length = inputs[0].shape[0]
+        if case.along:
+            self._along: tuple[int | None, ...] = case.along
+        else:
+            first = inputs[0].shape[0]
+            self._along = tuple(0 if x.shape[0] == first else None for x in inputs)
+        self._length = length = inputs[0].shape[self._along[0] or 0]
         size = max(2, min(length, _SLAB // max(1, inputs[0].size // length)) // 2 * 2)
-        if not case.slabs or 3 * size >= length:
+        if not (case.slabs or case.along) or 3 * size >= length:
             self._parts = [(0, length)]
         else:
             middle = length // 4 * 2
@@ -38,8 +44,10 @@ class Reference:
         self.whole = len(self._parts) == 1
 
     def _of(self, start: int, end: int) -> Arrays:
-        length = self._inputs[0].shape[0]
-        part = [x[start:end] if x.shape[0] == length else x for x in self._inputs]
+        part = [
+            x if axis is None else x[(slice(None),) * axis + (slice(start, end),)]
+            for x, axis in zip(self._inputs, self._along, strict=True)
+        ]
         wide = not self._case.exact and self._case.operations
         given = [self._widened(x) if wide else x for x in part]
         if self._case.writes:
@@ -49,6 +57,7 @@ class Reference:
 
     @staticmethod
     def _widened(x: np.ndarray) -> np.ndarray:
+        x = _floats(x)
         return x.astype(np.result_type(x, np.float64)) if x.dtype.kind in "fc" else x
 
     def check(self, results: Sequence[Value], *, ordered: bool = True) -> None:
@@ -58,7 +67,6 @@ class Reference:
             if not self._case.racing(self._inputs, _all(results[0])):
                 raise WrongResult("the result is none that any order gives")
             return
-        length = self._inputs[0].shape[0]
         for (start, _), expected in zip(self._parts, self._results, strict=True):
             if len(results) != len(expected):
                 raise WrongResult(f"{len(results)} results, not {len(expected)}")
@@ -66,10 +74,11 @@ class Reference:
                 if self.whole:
                     self._compare(_all(found), right)
                     continue
-                first = start * found.shape[0] // length
+                first = start * found.shape[0] // self._length
                 self._compare(found.rows(first, first + right.shape[0]), right)
 
     def _compare(self, found: np.ndarray, right: np.ndarray) -> None:
+        found = _floats(found)
         if found.shape != right.shape:
             raise WrongResult(f"the shape is {found.shape}, not {right.shape}")
         if np.array_equal(found, right):
@@ -89,7 +98,13 @@ class Reference:
 
     def _least(self) -> int:
         """Bytes of the smallest real numbers among the inputs."""
-        return min((np.finfo(x.dtype).bits // 8 for x in self._inputs if x.dtype.kind in "fc"), default=8)
+        limits = [LIMITS if is_bfloat16(x.dtype) else np.finfo(x.dtype) for x in self._inputs if x.dtype.kind in "fcV"]
+        return min((each.bits // 8 for each in limits), default=8)
+
+
+def _floats(x: np.ndarray) -> np.ndarray:
+    """Numbers of bfloat16 as float32, which NumPy has."""
+    return floats_of(held(x).view(np.uint16)) if is_bfloat16(x.dtype) else x
 
 
 def _all(value: Value) -> np.ndarray:

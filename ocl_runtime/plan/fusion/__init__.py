@@ -16,5 +16,5 @@ reduction_order.py  in which order a reduction joins its elements
 bundles.py          groups that share a kernel
 drafts.py           bundles to be
 merge.py            joins groups into kernels with several results
-products.py         what is computed of a product joins its kernel
+products.py         joins products of matrices with what is computed of their elements
 """

@@ -32,5 +32,6 @@ custom_call.py      which function lowers an algorithm of the library
 library_kernel.py   kernels of such algorithms over arrays in memory, and their launches
 fourier/            Fourier transforms
 linalg/             linear algebra
+attention/          attention in one kernel
 cache.py            kernels by their form
 """

@@ -28,6 +28,7 @@ guards the plan; the function gives memory for what lies between the launches.""
 _FOURIER = "ocl_runtime.plan.kernels.fourier"
 _LINALG = "ocl_runtime.plan.kernels.linalg"
 _LOWERED_BY: Mapping[str, str] = {
+    "Attention": "ocl_runtime.plan.kernels.attention.launches:attention_launches",
     "Cholesky": f"{_LINALG}.cholesky:cholesky_launches",
     "Eigen": f"{_LINALG}.eigen:eigen_launches",
     "FourierTransform": f"{_FOURIER}.passes:transform_launches",

@@ -11,7 +11,10 @@ from ocl_ir.graph.printer import letter
 from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Product, Value, leaf_of
 from ocl_runtime.plan.kernels.form import Access, Fetch, Term
 
-_RESERVED = re.compile(r"[imnsy]\d*|k|rows|columns|blocks|words|per|counts|places|shift|.*_(first|stride\d+)")
+_RESERVED = re.compile(
+    r"[imnsy]\d*|k|rows|columns|blocks|words|per|counts|places|shift|.*_(first|stride\d+)|"
+    r"(tiles|panels|slices|blocks|left|right)(_.*)?"
+)
 """Names of parameters that are no leaves."""
 
 _NAME_LENGTH = 40

@@ -66,6 +66,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "matmul": lambda x: xp.matmul(x, x), "vecdot": lambda x: xp.vecdot(x, x), "tensordot": lambda x: xp.tensordot(x, x),
     "conv": lambda x: xp.conv([[[1, 2]]], xp.reshape(x, (1, 1, -1))[..., :2]),
     "max_pool": lambda x: xp.max_pool(xp.expand_dims(x), 2), "mean_pool": lambda x: xp.mean_pool(xp.expand_dims(x), 2),
+    "attention": lambda x: xp.attention(*3 * [xp.expand_dims(x)]),
     "cumulative_sum": lambda x: xp.cumulative_sum(x, 0), "cumulative_prod": lambda x: xp.cumulative_prod(x, 0),
     "meshgrid": lambda x: xp.meshgrid(xp.reshape(x, -1), [1, 2])[0], "isdtype": None, "result_type": None,
     "download": None, "upload": None, "compute": None, "compute_into": None, "explain": None, "from_dlpack": None,

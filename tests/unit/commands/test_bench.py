@@ -13,14 +13,17 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from ocl_ir.bfloat16 import HELD, floats_of
 from ocl_runtime.commands.bench import compare, peers, pictures, record, report
 from ocl_runtime.commands.bench.case import DTYPES, Case
-from ocl_runtime.commands.bench.cases import CASES, GROUPS
+from ocl_runtime.commands.bench.cases import CASES, GROUPS, products
+from ocl_runtime.commands.bench.cases.products import Sizes
 from ocl_runtime.commands.bench.ceilings import Ceiling
 from ocl_runtime.commands.bench.command import _chosen, _peers, main
 from ocl_runtime.commands.bench.data import SPREADS, Data
 from ocl_runtime.commands.bench.measure import Result, Timing
 from ocl_runtime.commands.bench.peers.base import Value
+from ocl_runtime.commands.bench.peers.numpy import names
 from ocl_runtime.commands.bench.record import Compared
 from ocl_runtime.commands.bench.samples import Sample, Summary
 from ocl_runtime.commands.bench.verify import Reference, WrongResult
@@ -158,6 +161,32 @@ def test_a_largest_element_may_be_named_by_any_of_its_places_where_there_is_no_o
             reference.check(fetched(np.array(place)), ordered=ordered)
 
 
+@pytest.mark.parametrize("key", ["matmul-4096", "matmul-tall-turned", "matmul-batch-64", "matmul-mask"])
+def test_of_a_large_product_some_rows_are_checked(key: str) -> None:
+    case = CASE[key]
+    inputs = case.inputs(Data(6), 2**21, F32)
+    reference = Reference(case, inputs)
+    assert not reference.whole
+    right = np.asarray(case.expression(np, *inputs))
+    reference.check(fetched(right))
+    for row in (0, len(right) // 4 * 2, len(right) - 1):
+        wrong = right.copy()
+        wrong[row, ..., -1] += 1
+        with pytest.raises(WrongResult):
+            reference.check(fetched(wrong))
+
+
+def test_bfloat16_comes_as_its_bits_and_is_compared_as_numbers() -> None:
+    case = CASE["matmul-1024-bf16"]
+    inputs = case.inputs(Data(7), 2**13, HELD)
+    assert {x.dtype for x in inputs} == {HELD}
+    a, b = (floats_of(x.view(np.uint16)) for x in inputs)
+    reference = Reference(case, inputs)
+    reference.check(fetched(a @ b))
+    with pytest.raises(WrongResult):
+        reference.check(fetched((a @ b) * np.float32(1.1)))
+
+
 # ---------------------------------------------------------------------- cases
 
 
@@ -184,6 +213,27 @@ def test_bytes_are_counted_once(key: str, each: int) -> None:
     assert moved == pytest.approx(each * 2**16, rel=0.02)
 
 
+def test_products_are_of_the_sizes_of_their_titles_and_keep_what_is_odd_when_there_are_fewer() -> None:
+    for case in products.CASES:
+        for elements in (2**10, 2**16):
+            inputs = case.inputs(Data(8), elements, DTYPES[case.dtypes[0]])
+            shape = case.expression(names(), *(np.broadcast_to(F32.type(0), x.shape) for x in inputs)).shape
+            assert math.prod(shape) > 0
+            assert case.work(inputs) >= 2 * math.prod(shape)
+    odd = Sizes(2047, 2048, 2049)
+    assert str(odd.scaled(2**odd.default)) == "2047 × 2048 × 2049"
+    assert str(odd.scaled(2 ** (odd.default - 2))) == "1023 × 1024 × 1025"
+    batch = Sizes(512, 512, 512, 64)
+    assert str(batch.scaled(2**batch.default // 8)) == "8 of 512³"
+    for sizes in (Sizes(3, 5, 7, turned="ab"), Sizes(3, 5, 7, 2, "a"), Sizes(3, 5, 7, 4, "b", shared=True)):
+        assert sizes.of(tuple(map(np.empty, sizes.shapes()))) == sizes
+
+
+def test_torch_gets_what_its_users_write() -> None:
+    for key in ("matmul-gelu", "matmul-softmax"):
+        assert "torch" in CASE[key].own
+
+
 # ---------------------------------------------------------------------- the table
 
 
@@ -195,6 +245,18 @@ def test_the_table_has_shares_of_the_ceiling_and_ratios() -> None:
     assert cells["%"] == "91%"
     assert cells["reached"] == "15.3 GB/s"
     assert cells["× numpy"] == f"{4.4 / 1.1:.2f}"  # NumPy's clock is the host's
+    assert cells["best"] == "400%"
+
+
+def test_products_by_instructions_without_a_ceiling_show_what_they_reach() -> None:
+    made = result("matmul-4096", ceiling=None, operations=2.0 * 4096**3)
+    head, line = report.table(run(made))
+    cells = dict(zip(head, line, strict=True))
+    assert (cells["reached"], cells["ceiling"], cells["%"]) == ("124945 GFLOP/s", "", "")
+    assert made.of_best == 4.0
+    assert report.outcome(made).endswith("1.1 ms, 400% of the fastest peer")
+    for svg in (pictures.bars(run(made)), pictures.roofline(run(made), {"float": 1e12})):
+        assert ElementTree.fromstring(svg).tag == f"{SVG}svg"
 
 
 def test_what_was_left_out_is_named_with_its_reason() -> None:
@@ -382,6 +444,13 @@ def test_cases_come_in_the_order_of_their_names() -> None:
 )
 def test_a_name_wins_over_patterns_and_these_over_beginnings(pattern: str, keys: list[str]) -> None:
     assert [case.key for case in _chosen([pattern]) if case is not None] == keys
+
+
+def test_names_stand_alone_or_behind_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [case.key for case in _chosen(["matmul"]) if case is not None] == [case.key for case in products.CASES]
+    with pytest.raises(SystemExit):
+        main(["matmul", "nosuchcase"])
+    assert "no case is called nosuchcase" in capsys.readouterr().err
 
 
 def test_peers_are_named_or_taken_out() -> None:

@@ -8,23 +8,32 @@ from dataclasses import dataclass, replace
 import pytest
 
 from ocl_ir.errors import VerifyError
+from ocl_ir.kernel.asynchronous import Swizzled
 from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import (
     Array,
     Assign,
     Atomic,
+    Await,
+    AwaitBoxes,
     Barrier,
     Block,
     Break,
     Collective,
+    Commit,
     Const,
     Continue,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
     For,
     If,
+    InitBoxes,
     Kernel,
     Let,
     Load,
     Local,
+    MatrixMultiply,
     Param,
     Print,
     Return,
@@ -32,6 +41,7 @@ from ocl_ir.kernel.grammar import (
     Store,
     Value,
     Variable,
+    WarpgroupMultiply,
     While,
     walk,
 )
@@ -129,6 +139,48 @@ ANY_LESS = Value(43, BOOL)
 LATER = Let(Value(42, BOOL), "lt", (Value(40, U32, "joined"), u(3)))
 SHARED = Value(30, Pointer(I32, "local"), "shared")
 PRIVATE = Value(31, Pointer(I32, "private"), "own")
+
+STAGE = Value(50, Pointer(U32, "local", 1024), "stage")
+THERE = Value(51, Pointer(U64, "local"), "there")
+SUMS = Value(52, Pointer(F32, "private"), "sums")
+STAGED = (Array(STAGE, 4096), Array(THERE, 2), Array(SUMS, 32))
+TURNED = Swizzled(turned=True, block=0)
+ONE = Value(60, F64, "one")
+FOUR, TWO = Value(61, Vector(F64, 4), "four"), Value(62, Vector(F64, 2), "two")
+REGISTERS = (
+    Let(ONE, "convert", (u(1),)),
+    Let(FOUR, "splat", (ONE,)),
+    Let(TWO, "splat", (ONE,)),
+)
+
+
+def matrix(dtype: object = F64, left: object = FOUR, right: object = TWO, type_: object = FOUR.type) -> Kernel:
+    stmt = MatrixMultiply(Value(63, type_, "products"), dtype, left, right, FOUR)  # type: ignore[arg-type]
+    return body(*REGISTERS, stmt)
+
+
+def copy_async(**changes: object) -> Kernel:
+    """A kernel that copies 4 words."""
+    return body(*STAGED, replace(CopyAsync(STAGE, u(0), K, N, TRUE, 4), **changes))  # type: ignore[arg-type]
+
+
+def warpgroup(**changes: object) -> Kernel:
+    """A kernel that multiplies 64 rows by 64 columns over 64 places."""
+    stmt = WarpgroupMultiply(SUMS, F16, 64, STAGE, u(0), TURNED, u(2048), TURNED, 4)
+    return body(*STAGED, ITEM_, LOAD_F, replace(stmt, **changes))  # type: ignore[arg-type]
+
+
+def described(**changes: object) -> Kernel:
+    stmt = DescribeMatrix(K, u(0), Value(6, Pointer(U32), "m"), u(0), N, N, N, 64)
+    params = (*PARAMS, Param(Value(6, Pointer(U32), "m")))
+    return replace(body(LOAD_F, replace(stmt, **changes)), params=params)  # type: ignore[arg-type]
+
+
+def boxes(*before: object, **changes: object) -> Kernel:
+    """A kernel that copies a box."""
+    stmt = CopyBox(STAGE, u(0), K, K, u(0), N, N, 64, THERE, u(0))
+    return body(*STAGED, LOAD_F, *before, replace(stmt, **changes))  # type: ignore[arg-type]
+
 
 CASES = [
     # ------------------------------------------------------------------ names and definitions
@@ -604,6 +656,108 @@ CASES = [
     Case(
         "barriers_are_uniform", "orders no memory", body(Barrier(local=False)), body(Barrier(local=False, global_=True))
     ),
+    Case(
+        "barriers_are_uniform",
+        "divergent matrixmultiply",
+        body(ITEM_, LOW_, *REGISTERS, If(LOW, (MatrixMultiply(Value(63, FOUR.type), F64, FOUR, TWO, FOUR),))),
+        matrix(),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "divergent warpgroupmultiply",
+        body(*STAGED, ITEM_, LOW_, If(LOW, (WarpgroupMultiply(SUMS, F16, 8, STAGE, N, TURNED, N, TURNED, 1),))),
+        warpgroup(),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "divergent await",
+        body(ITEM_, LOW_, If(LOW, (Await("copies", 0),))),
+        body(ITEM_, LOW_, If(LOW, ()), Await("copies", 0)),
+    ),
+    Case(
+        "barriers_are_uniform",
+        "divergent commit",
+        body(ITEM_, LOW_, If(LOW, (Commit(),))),
+        body(ITEM_, LOW_, If(LOW, ()), Commit()),
+    ),
+    Case(
+        "groups_are_whole_subgroups",
+        "a group of 48 work-items is not made of sub-groups of 32",
+        replace(matrix(), group_size=(48, 1, 1)),
+        replace(matrix(), group_size=(64, 1, 1)),
+    ),
+    Case(
+        "groups_are_whole_subgroups",
+        "a group of 192 work-items is not made of sub-groups of 128",
+        replace(warpgroup(), group_size=(192, 1, 1)),
+        replace(warpgroup(), group_size=(128, 2, 1)),
+    ),
+    # ------------------------------------------------------------------ matrices, and what goes on
+    Case("matrix_types", "no matrix instruction takes f32", matrix(F32), matrix()),
+    Case("matrix_types", "a matrix instruction of f16 with f64x4", matrix(F16), matrix()),
+    Case("matrix_types", "of f64 with f64x2, f64x2, f64x4, f64x4", matrix(left=TWO), matrix()),
+    Case("matrix_types", "of f64 with f64x4, f64x4, f64x4, f64x4", matrix(right=FOUR), matrix()),
+    Case("matrix_types", "of f64 with f64x4, f64x2, f64x4, f32x4", matrix(type_=F4), matrix()),
+    Case("waits_are_counted", "a wait for 'boxes'", body(Await("boxes", 0)), body(Await("products", 0))),  # type: ignore[arg-type]
+    Case("waits_are_counted", "leaves -1 pending", body(Await("copies", -1)), body(Await("copies", 1))),
+    Case("copy_types", "a copy from global f32* to local u32*", copy_async(source=X), copy_async()),
+    Case("copy_types", "a copy of 2 u32 from global to local", copy_async(count=2), copy_async()),
+    Case("copy_types", "from global to global memory", copy_async(pointer=K), copy_async()),
+    Case("copy_types", "from local to local memory", copy_async(source=STAGE), copy_async()),
+    Case("copy_types", "the condition n of a copy is u32", copy_async(inside=N), copy_async()),
+    Case("copy_types", "the number true:bool is bool", copy_async(index=TRUE), copy_async()),
+    Case("copy_types", "the number 1.0:f32 is f32", copy_async(source_index=f(1.0)), copy_async()),
+    Case("warpgroup_types", "no product of a warpgroup is of f64", warpgroup(dtype=F64), warpgroup(dtype=BF16)),
+    Case("warpgroup_types", "with local u32* align 1024 and", warpgroup(sums=STAGE), warpgroup()),
+    Case("warpgroup_types", "and global u32*", warpgroup(left=K), warpgroup()),
+    Case("warpgroup_types", "of 60 columns", warpgroup(columns=60), warpgroup()),
+    Case("warpgroup_types", "of 264 columns", warpgroup(columns=264), warpgroup()),
+    Case("warpgroup_types", "and 0 steps", warpgroup(steps=0), warpgroup()),
+    Case("warpgroup_types", "sums has 32 elements, and a work-item 64 sums", warpgroup(columns=128), warpgroup()),
+    Case("warpgroup_types", "the number f is f32", warpgroup(left_index=F), warpgroup()),
+    Case("warpgroup_types", "the number f is f32", warpgroup(right_index=F), warpgroup()),
+    Case("warpgroup_types", "5 steps of 16 places in rows of 64", warpgroup(steps=5), warpgroup()),
+    Case(
+        "warpgroup_types",
+        "128 elements of an operand in rows of 64, in blocks 0 bytes apart",
+        body(
+            Array(STAGE, 4096),
+            Array(SUMS, 64),
+            WIDE := WarpgroupMultiply(SUMS, F16, 128, STAGE, u(0), TURNED, u(0), Swizzled(turned=False, block=0), 1),
+        ),
+        body(Array(STAGE, 4096), Array(SUMS, 64), replace(WIDE, right_lies=Swizzled(turned=False, block=1024))),
+    ),
+    Case("box_types", "k is global u32* where boxes need u64 in local", boxes(barriers=K), boxes()),
+    Case("box_types", "k is global u32* where boxes need u32 in local", boxes(pointer=K), boxes()),
+    Case("box_types", "x is global f32* where boxes need u32 in global", boxes(source=X), boxes()),
+    Case("box_types", "stage is local u32* align 1024 where boxes need u32 in global", boxes(table=STAGE), boxes()),
+    Case("box_types", "the number f is f32", boxes(column=F), boxes()),
+    Case("box_types", "the number f is f32", boxes(row=F), boxes()),
+    Case("box_types", "the number f is f32", boxes(slot=F), boxes()),
+    Case("box_types", "the number f is f32", boxes(number=F), boxes()),
+    Case("box_types", "the number f is f32", boxes(index=F), boxes()),
+    Case("box_types", "a box of 0 rows", boxes(rows=0), boxes()),
+    Case("box_types", "a box of 257 rows", boxes(rows=257), boxes(rows=256)),
+    Case("box_types", "x is global f32* where", described(table=X), described()),
+    Case("box_types", "x is global f32* where", described(source=X), described()),
+    Case("box_types", "the number f is f32", described(columns=F), described()),
+    Case("box_types", "the number f is f32", described(rows=F), described()),
+    Case("box_types", "the number f is f32", described(row_words=F), described()),
+    Case("box_types", "the number f is f32", described(source_index=F), described()),
+    Case("box_types", "the number f is f32", described(slot=F), described()),
+    Case("box_types", "a box of 300 rows", described(box_rows=300), described()),
+    Case("box_types", "where boxes need u64 in local", boxes(InitBoxes(STAGE, 2, 1)), boxes(InitBoxes(THERE, 2, 1))),
+    Case("box_types", "0 barriers for 1 boxes", boxes(InitBoxes(THERE, 0, 1)), boxes(InitBoxes(THERE, 2, 1))),
+    Case("box_types", "2 barriers for 0 boxes", boxes(InitBoxes(THERE, 2, 0)), boxes(InitBoxes(THERE, 2, 1))),
+    Case("box_types", "where boxes need u64", boxes(AwaitBoxes(STAGE, N, N)), boxes(AwaitBoxes(THERE, N, N))),
+    Case("box_types", "the number f is f32", boxes(AwaitBoxes(THERE, F, N)), boxes(AwaitBoxes(THERE, N, N))),
+    Case("box_types", "the number f is f32", boxes(AwaitBoxes(THERE, N, F)), boxes(AwaitBoxes(THERE, N, N))),
+    Case(
+        "matrices_are_described_before",
+        "a box by a description in k, which the same kernel writes",
+        boxes(DescribeMatrix(K, u(0), K, u(0), N, N, N, 64)),
+        boxes(),
+    ),
     # ------------------------------------------------------------------ memory facts
     Case(
         "constant_memory_is_not_written", "c points to constant memory", body(Store(C, N, f(1.0))), body(Load(F, C, N))
@@ -835,6 +989,7 @@ def test_a_variable_may_be_anything() -> None:
 def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
     seen = {type(stmt) for case in CASES for stmt in walk(case.good.body)}
     assert seen == {
-        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Shuffle, Print, Break,
+        Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Shuffle, MatrixMultiply,
+        CopyAsync, Commit, Await, WarpgroupMultiply, DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes, Print, Break,
         Continue, Return,
     }  # fmt: skip

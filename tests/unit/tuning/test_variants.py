@@ -121,7 +121,11 @@ def test_variants_are_tiles_times_parts_and_blocks() -> None:
     assert len({made.parts for made in found}) > 4
     # The columns of the right matrix have to lie next to each other for blocks.
     assert {made.kind for made in variants(product(64, 64, 4096, turned="nt"), LARGE_GPU)} == {"tiles"}
-    assert {made.kind for made in variants(product(512, 512, 512), CPU)} == {"blocks"}
+    assert {made.kind for made in variants(product(512, 512, 512), CPU)} == {"panels", "blocks"}
+    assert {made.kind for made in variants(product(20, 20, 20), CPU)} == {"blocks"}
+    halves = replace(LARGE_GPU, tile_bytes=227 << 10, matrix_dtypes=frozenset({"f16"}), warpgroups=True)
+    made = variants(product(512, 512, 512, dtype=F16, accumulator=F32), halves)
+    assert {variant.kind for variant in made} == {"boxes", "tiles", "blocks"}
 
 
 class Known:

@@ -5,10 +5,11 @@ movement.py     reversed, transposed, permuted
 reductions.py   sums, maxima, running sums, norms
 indexing.py     masks, elements and writes by index, counts
 programs.py     programs in which arithmetic counts
+products.py     products of matrices
 algorithms.py   sorts, searches, Fourier transforms, linear algebra
 """
 
-from ocl_runtime.commands.bench.cases import algorithms, elementwise, indexing, movement, programs, reductions
+from ocl_runtime.commands.bench.cases import algorithms, elementwise, indexing, movement, products, programs, reductions
 
 GROUPS = {
     "elementwise": elementwise.CASES,
@@ -16,6 +17,7 @@ GROUPS = {
     "reductions": reductions.CASES,
     "indexing": indexing.CASES,
     "programs": programs.CASES,
+    "matmul": products.CASES,
     "algorithms": algorithms.CASES,
 }
 CASES = tuple(case for cases in GROUPS.values() for case in cases)

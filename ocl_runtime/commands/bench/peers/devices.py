@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.bfloat16 import HELD, shown
 from ocl_runtime.commands.bench.case import Arrays, Case, Expression, as_tuple
 from ocl_runtime.commands.bench.peers.base import LeftOut, Names, Value, library
 from ocl_runtime.commands.bench.samples import Sample
@@ -60,6 +61,7 @@ class Torch:
 
     def __init__(self, kind: str) -> None:
         self._torch = torch = library("torch")
+        torch.set_float32_matmul_precision("highest")  # no product of float32 in fewer bits
         self._device, self._module = _torch_device(torch, kind)
         where = "the CPU" if self._module is None else self._module.get_device_name(0)
         self.about = f"PyTorch {torch.__version__} on {where}"
@@ -78,10 +80,15 @@ class Torch:
         expression = case.own.get("torch", case.expression)
         run = self._made(lambda *inputs: expression(self._names, *inputs))
         timed = None if self._module is None else self._seconds
-        return OnDevice(run, made, self._finish, timed, lambda x: np.asarray(x.cpu().numpy()))
+        return OnDevice(run, made, self._finish, timed, self._downloaded)
+
+    def _downloaded(self, x: Any) -> np.ndarray:
+        return np.asarray((x.float() if x.dtype is self._torch.bfloat16 else x).cpu().numpy())
 
     def _uploaded(self, x: np.ndarray) -> Any:
-        on_host = self._torch.from_numpy(x)
+        on_host = self._torch.from_numpy(x.view(np.int16) if x.dtype == HELD else x)
+        if x.dtype == HELD:
+            on_host = on_host.view(self._torch.bfloat16)
         return on_host.clone() if self._module is None else on_host.to(self._device)
 
     def _made(self, run: Expression) -> Expression:
@@ -155,6 +162,8 @@ class CuPy:
 
     def prepare(self, case: Case, sets: list[Arrays]) -> OnDevice:
         """Uploads the inputs."""
+        if any(x.dtype == HELD for x in sets[0]):
+            raise LeftOut("no bfloat16")
         made = [tuple(self._cupy.array(x) for x in inputs) for inputs in sets]
         expression = case.own.get("cupy", case.expression)
         return OnDevice(
@@ -187,6 +196,7 @@ class Jax:
     def __init__(self, kind: str) -> None:
         self._jax = jax = library("jax")
         jax.config.update("jax_enable_x64", True)  # else it makes float32 of float64
+        jax.config.update("jax_default_matmul_precision", "highest")  # no product of float32 in fewer bits
         devices = [device for device in jax.devices() if (device.platform == "cpu") == (kind == "cpu")]
         if not devices:
             raise LeftOut(f"JAX {jax.__version__} finds no {kind.upper()}")
@@ -203,7 +213,7 @@ class Jax:
         """Uploads the inputs. Raises `LeftOut` for what needs a length that is not known before."""
         if case.asks:
             raise LeftOut("jit has no results of unknown length")
-        made = [tuple(self._jax.device_put(x, self._device) for x in inputs) for inputs in sets]
+        made = [tuple(self._jax.device_put(shown(x), self._device) for x in inputs) for inputs in sets]
         expression = case.own.get("jax", case.expression)
         run = self._jax.jit(lambda *inputs: expression(self._names, *inputs))
         return OnDevice(run, made, self._jax.block_until_ready, None, np.asarray)

@@ -25,7 +25,7 @@ _FIXED = 4000
 """Clocks for a group to begin and end."""
 _STORED = 16
 """Results that a unit stores in a clock."""
-_DESCRIBED = 4500
+_DESCRIBED = 9500
 """Clocks for the launch that describes matrices."""
 _COPIED = 0.82
 """How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
@@ -86,7 +86,7 @@ WARPGROUPS = (
 
 def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, float]]:
     """The tiles that the target has room for, with what a unit does in a clock."""
-    dtype, accumulator = contraction.dtype, contraction.accumulator
+    dtype, accumulator = contraction.left.source.dtype, contraction.accumulator
     if dtype.name in target.matrix_dtypes:
         wide = all(width(side) > 1 for side in contraction.sides)
         left, right = (is_turned(side) for side in contraction.sides)

@@ -23,8 +23,9 @@ _MOST_PARTS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Contraction:
-    """What to multiply: `left` (…, m, k) and `right` (…, k, n), buffers of one dtype, none of them empty. `splits` say
-    of how many axes of each these consist."""
+    """What to multiply: `left` (…, m, k) and `right` (…, k, n), buffers of one dtype, none of them empty. Products are
+    added in `accumulator`, and results are of `dtype`. `splits` say of how
+    many axes each consists."""
 
     left: Leaf
     right: Leaf

@@ -17,6 +17,7 @@ from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
 from ocl_runtime.plan.kernels.products.blocks import Block, block_launches
 from ocl_runtime.plan.kernels.products.candidates import is_worth_copying
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
+from ocl_runtime.plan.kernels.products.panels import panel_launches, uses_panels
 from ocl_runtime.plan.kernels.products.tiles import tile_launches, uses_tiles
 from ocl_runtime.plan.kernels.products.variant import Problem, Variant, plain, tile_of, variants
 from ocl_runtime.plan.launch import Launch
@@ -38,8 +39,11 @@ def product_launches(
                 launches = variant_launches(variant, contraction, elements, allocate, lowering)
                 choices.used(PRODUCTS, problem, [launch.kernel for launch in launches])
                 return launches
-    launches_of = tile_launches if uses_tiles(contraction, lowering.target) else block_launches
-    return launches_of(contraction, elements, allocate, lowering)
+    if uses_tiles(contraction, lowering.target):
+        return tile_launches(contraction, elements, allocate, lowering)
+    if uses_panels(contraction, lowering.target):
+        return panel_launches(contraction, elements, allocate, lowering)
+    return block_launches(contraction, elements, allocate, lowering)
 
 
 def variant_launches(
@@ -50,11 +54,13 @@ def variant_launches(
     lowering: Lowering,
 ) -> list[Launch]:
     """The same by one of the `variants` of the product."""
-    if variant.kind == "tiles":
+    if variant.kind in {"tiles", "boxes"}:
         tile = tile_of(variant, contraction, lowering.target)
         assert tile is not None, "it is one of the variants"
         return tile_launches(contraction, elements, allocate, lowering, (tile, variant.parts))
     rows, vectors = variant.shape
+    if variant.kind == "panels":
+        return panel_launches(contraction, elements, allocate, lowering, (rows, vectors))
     block = Block(rows, vectors, variant.parts)
     if elements.is_bare:
         return block_launches(contraction, elements, allocate, lowering, block)
@@ -104,7 +110,9 @@ def reads_in_place(group: Group, copied: Group, target: Target) -> bool:
 
 def is_read_in_place(contraction: Contraction, target: Target) -> bool:
     """Whether the right matrix is read as it lies; otherwise its columns have to lie next to each other."""
-    return contraction.right.layout.strides[-1] in (0, 1) or uses_tiles(contraction, target)
+    if contraction.right.layout.strides[-1] in (0, 1):
+        return True
+    return uses_tiles(contraction, target) or uses_panels(contraction, target)
 
 
 def _possible(text: str, contraction: Contraction, target: Target) -> Variant | None:

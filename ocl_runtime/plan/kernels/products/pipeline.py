@@ -14,13 +14,29 @@ The first step is the one that may be shorter; of boxes, whose copies fill up wi
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
 
+from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import U64
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.stage import Stage
-from ocl_runtime.plan.kernels.products.warpgroup import BoxStage
+from ocl_runtime.plan.kernels.products.warpgroup import BoxStage, WarpgroupFragments
+
+
+class Place(NamedTuple):
+    """A tile: where it begins along the results' rows and columns and the inner axis, how many places and steps it
+    takes there, the number of its matrix, and the coordinates of that and of its part."""
+
+    row: Ref
+    column: Ref
+    begin: Ref
+    places: Ref
+    steps: Ref
+    matrix: Ref
+    where: Mapping[int, Ref]
+    part: Ref
 
 
 class Fragments(Protocol):
@@ -35,12 +51,9 @@ class Fragments(Protocol):
         """Stores the sums of a band in local memory."""
 
 
-def through_registers(
-    body: Body, inner: int, stages: tuple[Stage, Stage], fragments: Fragments, begin: Ref, count: Ref
-) -> None:
-    """Adds up the products of `count` places of the inner axis, `inner` in a step."""
-    k = body.k
-    steps = k.op("udiv", count + (inner - 1), body.const(inner), hint="steps")
+def through_registers(body: Body, inner: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: Place) -> None:
+    """Adds up the products of a tile, `inner` places in a step."""
+    k, begin, count, steps = body.k, tile.begin, tile.places, tile.steps
     ragged = k.let(count - (steps - 1) * inner, "ragged")
     for stage in stages:
         stage.hold()
@@ -63,11 +76,10 @@ def through_registers(
 
 
 def by_copies(
-    body: Body, inner: int, room: int, stages: tuple[Stage, Stage], fragments: Fragments, begin: Ref, count: Ref
+    body: Body, inner: int, room: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: Place
 ) -> None:
     """The same, where local memory has room for so many steps."""
-    k, ahead = body.k, room - 1 - fragments.pending
-    steps = k.op("udiv", count + (inner - 1), body.const(inner), hint="steps")
+    k, ahead, begin, count, steps = body.k, room - 1 - fragments.pending, tile.begin, tile.places, tile.steps
     missing = k.let(steps * inner - count, "missing")
 
     def copy(step: Ref, step_begin: Ref, limit: Ref) -> None:
@@ -97,43 +109,54 @@ def by_copies(
     k.barrier()
 
 
-def by_boxes(
-    body: Body,
-    inner: int,
-    room: int,
-    stages: tuple[BoxStage, BoxStage],
-    fragments: Fragments,
-    item: Ref,
-    begin: Ref,
-    count: Ref,
-) -> None:
-    """The same, where one work-item begins the copies."""
-    k, ahead = body.k, room - 1 - fragments.pending
-    steps = k.op("udiv", count + (inner - 1), body.const(inner), hint="steps")
-    there = k.array(U64, room, hint="there")
-    is_first = k.op("eq", item, 0)
+class Boxes:
+    """The same, where one work-item begins the copies, for one tile after the other: `turn` counts the steps of all."""
 
-    def copy(step: Ref) -> None:
-        number = k.op("urem", step, body.const(room))
-        for stage in stages:
-            stage.copy_boxes(begin + step * inner, number * stage.part.step_length, (there, number))
-
-    with k.if_(is_first):
-        k.init_boxes(there, room, sum(stage.boxes for stage in stages))
-    k.barrier()
-    with k.if_(is_first):
-        for number in range(ahead):
-            with k.if_(body.const(number) < steps):
-                copy(body.const(number))
-    with k.for_(0, steps, dtype=body.index, hint="step") as step:
-        k.await_boxes(there, k.op("urem", step, body.const(room)), k.op("udiv", step, body.const(room)) & 1)
+    def __init__(
+        self,
+        body: Body,
+        inner: int,
+        room: int,
+        stages: tuple[BoxStage, BoxStage],
+        fragments: WarpgroupFragments,
+        item: Ref,
+    ) -> None:
+        k = body.k
+        self._body, self._k, self._inner, self._room = body, k, inner, room
+        self._stages, self._fragments = stages, fragments
+        self._ahead = room - 1 - fragments.pending
+        self._there = k.array(U64, room, hint="there")
+        self.is_first = k.op("eq", item, 0, hint="is_first")
+        """Whether a work-item is the one that copies."""
+        with k.if_(self.is_first):
+            k.init_boxes(self._there, room, sum(stage.boxes for stage in stages))
         k.barrier()
-        later = k.let(step + ahead, "later")
-        with k.if_(is_first & (later < steps)):
-            copy(later)
-        fragments.multiply(k.op("urem", step, body.const(room)))
-        if fragments.pending:
-            k.await_("products", fragments.pending)
-    if fragments.pending:
+
+    def begin(self, tile: Place, turn: Ref) -> None:
+        """Begins the copies of the first steps of a tile. One work-item comes here."""
+        for number in range(self._ahead):
+            with self._k.if_(self._body.const(number) < tile.steps):
+                self._copy(tile, self._body.const(number), turn)
+
+    def go_along(self, tile: Place, turn: Ref) -> None:
+        """Adds up the products of a tile, whose first steps are on their way."""
+        k, const, pending = self._k, self._body.const, self._fragments.pending
+        with k.for_(0, tile.steps, dtype=self._body.index, hint="step") as step:
+            number = k.let(turn + step, "number")
+            slot = k.op("urem", number, const(self._room))
+            k.await_boxes(self._there, slot, k.op("udiv", number, const(self._room)) & 1)
+            k.barrier()
+            later = k.let(step + self._ahead, "later")
+            with k.if_(self.is_first & (later < tile.steps)):
+                self._copy(tile, later, turn)
+            self._fragments.multiply(slot)
+            k.await_("products", pending)
         k.await_("products")
-    k.barrier()
+        k.barrier()
+
+    def _copy(self, tile: Place, step: Ref, turn: Ref) -> None:
+        slot = self._k.op("urem", turn + step, self._body.const(self._room))
+        begin = tile.begin + step * self._inner
+        for stage, first, number in zip(self._stages, (tile.row, tile.column), range(2), strict=True):
+            map_slot = tile.matrix * (2 * MAP_WORDS) + number * MAP_WORDS
+            stage.copy_boxes(first, map_slot, begin, slot * stage.part.step_length, (self._there, slot))

@@ -77,9 +77,15 @@ class AnyTile(ABC):
         return self.columns + 2 * UNIT_BYTES // self.accumulator.size
 
     @property
+    def band_start(self) -> int:
+        """The word of local memory where a band begins."""
+        return 0
+
+    @property
     def local_length(self) -> int:
-        """Words of local memory: two steps, over which a band is laid at the end."""
-        return max((self.room or 2) * sum(self.stage_lengths), self.warps[0] * self.band * self.row_length)
+        """Words of local memory: some steps, over which a band is laid at the end, or behind which."""
+        steps = (self.room or 2) * sum(self.stage_lengths)
+        return max(steps, self.band_start + self.warps[0] * self.band * self.row_length)
 
     @property
     def local_bytes(self) -> int:
@@ -219,7 +225,8 @@ class MatrixTile(AnyTile):
 class WarpgroupTile(AnyTile):
     """A tile whose warpgroups, 128 work-items each, multiply by instructions that read operands of `dtype` from local
     memory. `warps` counts warpgroups; each has 64 rows and `width` columns. Operands are copied in `boxes`, or by all
-    work-items."""
+    work-items; with boxes, a group goes from tile to tile, and the steps of the next one come while results of the
+    last one are stored."""
 
     dtype: DType
     turned: tuple[bool, bool]
@@ -247,8 +254,13 @@ class WarpgroupTile(AnyTile):
 
     @property
     def band(self) -> int:
-        """Rows of a warp in a band."""
-        return GROUP_ROWS
+        """Rows of a warpgroup in a band: with boxes, beside which there is little room, those of one of its warps."""
+        return 16 if self.boxes else GROUP_ROWS
+
+    @property
+    def band_start(self) -> int:
+        """The word of local memory where a band begins: with boxes, behind the steps."""
+        return self.room * sum(self.stage_lengths) if self.boxes else 0
 
     @property
     def word(self) -> DType:

@@ -7,10 +7,9 @@ product with operands that are read likewise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ocl_ir.kernel.asynchronous import ALIGNMENT, MAP_WORDS
+from ocl_ir.kernel.asynchronous import ALIGNMENT
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
@@ -21,7 +20,7 @@ from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.matrix import MatrixFragments, MatrixStage
-from ocl_runtime.plan.kernels.products.pipeline import Fragments, by_boxes, by_copies, through_registers
+from ocl_runtime.plan.kernels.products.pipeline import Boxes, Fragments, Place, by_copies, through_registers
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.warpgroup import BoxStage, WarpgroupFragments, WarpgroupStage
@@ -67,32 +66,56 @@ class _Builder:
         self._sizes = self._body.params
 
     def build(self) -> Kernel:
-        k, form, body, sizes, tile = self._k, self._form, self._body, self._sizes, self._form.tile
+        k, form, tile = self._k, self._form, self._form.tile
         group, item = k.item("group_id", 0, "group", form.index), k.item("local_id", 0, "item", form.index)
-        down, across, group = self._tile_of(group)
-        axes = [*range(form.batch - 1, -1, -1), form.batch]  # the parts are counted last
-        lengths = {axis: sizes[f"n{axis}"] for axis in range(form.batch)}
-        where = body.coordinates(group, axes, lengths)
-        part = where.pop(form.batch)
-        matrix = k.op("urem", group, sizes["matrices"])
-        row, column = k.let(down * tile.rows, "row"), k.let(across * tile.columns, "column")
-
         local = k.array(tile.word, tile.local_length, align=self._alignment, hint="stage")
+        if isinstance(tile, WarpgroupTile) and tile.boxes:
+            self._one_after_the_other(tile, local, group, item)
+            return k.build()
+        place = self._place(group)
+        stages, fragments = self._sides(local, item, place)
+        if tile.room:
+            by_copies(self._body, tile.inner, tile.room, stages, fragments, place)
+        else:
+            through_registers(self._body, tile.inner, stages, fragments, place)
+        self._results(local, item, fragments, place)
+        return k.build()
+
+    def _one_after_the_other(self, tile: WarpgroupTile, local: Ref, group: Ref, item: Ref) -> None:
+        """Goes from tile to tile: while results of one are stored, the first steps of the next one come."""
+        k, form, body, sizes = self._k, self._form, self._body, self._sizes
+        left_part, right_part = self._parts
+        left = BoxStage(body, form.left, local, left_part, sizes["maps"])
+        right = BoxStage(body, form.right, local, right_part, sizes["maps"])
+        fragments = WarpgroupFragments(body, tile, left, right, item)
+        boxes = Boxes(body, tile.inner, tile.room, (left, right), fragments, item)
+        turn = k.variable(body.const(0), hint="turn")
+        with k.if_(boxes.is_first):
+            boxes.begin(self._place(group), body.const(0))
+        groups = k.item("num_groups", 0, "groups", form.index)
+        with k.for_(group, sizes["tiles"], groups, dtype=form.index, hint="number") as number:
+            place, first = self._place(number), k.let(turn, "first")
+            fragments.clear()
+            boxes.go_along(place, first)
+            k.assign(turn, first + place.steps)
+            following = k.let(number + groups, "following")
+            with k.if_(boxes.is_first & (following < sizes["tiles"])):
+                boxes.begin(self._place(following), first + place.steps)
+            self._results(local, item, fragments, place)
+
+    def _place(self, group: Ref) -> Place:
+        """The tile of a number."""
+        k, form, body, sizes, tile = self._k, self._form, self._body, self._sizes, self._form.tile
+        down, across, matrices = self._tile_of(group)
+        axes = [*range(form.batch - 1, -1, -1), form.batch]  # the parts are counted last
+        where = body.coordinates(matrices, axes, {axis: sizes[f"n{axis}"] for axis in range(form.batch)})
+        part = where.pop(form.batch)
+        row, column = k.let(down * tile.rows, "row"), k.let(across * tile.columns, "column")
         begin = k.let(part * sizes["per"], "begin")
         count = k.op("minimum", sizes["k"] - begin, sizes["per"], hint="count")
-        if isinstance(tile, WarpgroupTile) and tile.boxes:
-            boxes, sums = self._boxes(local, item, row, column, matrix)
-            by_boxes(body, tile.inner, tile.room, boxes, sums, item, begin, count)
-            fragments: Fragments = sums
-        else:
-            stages, fragments = self._sides(local, item, row, column, where)
-            if tile.room:
-                by_copies(body, tile.inner, tile.room, stages, fragments, begin, count)
-            else:
-                through_registers(body, tile.inner, stages, fragments, begin, count)
-        front = {axis + 1: coordinate for axis, coordinate in where.items()} | {0: part}
-        self._results(local, item, fragments, front, row, column)
-        return k.build()
+        steps = k.op("udiv", count + (tile.inner - 1), body.const(tile.inner), hint="steps")
+        matrix = k.op("urem", matrices, sizes["matrices"])
+        return Place(row, column, begin, count, steps, matrix, where, part)
 
     def _tile_of(self, group: Ref) -> tuple[Ref, Ref, Ref]:
         """The tile of a group, by its row and column of tiles, and the number of its matrix. Groups that follow each
@@ -122,57 +145,36 @@ class _Builder:
             Part(left, left + right, tile.columns, tile.inner, tile.items),
         )
 
-    def _sides(
-        self, local: Ref, item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]
-    ) -> tuple[tuple[Stage, Stage], Fragments]:
-        """Both operands, of a tile that begins at a row and a column, and what a work-item has of it."""
+    def _sides(self, local: Ref, item: Ref, place: Place) -> tuple[tuple[Stage, Stage], Fragments]:
+        """Both operands of a tile, and what a work-item has of it."""
         form, body, tile = self._form, self._body, self._form.tile
         sides = list(zip((form.left, form.right), self._parts, strict=True))
         match tile:
             case Tile():
                 a, b = (FmaStage(body, side, local, part, tile) for side, part in sides)
-                self._locate((a, b), item, row, column, where)
+                self._locate((a, b), item, place)
                 return (a, b), FmaFragments(body, tile, a, b, item)
             case MatrixTile():
                 c, d = (MatrixStage(body, side, local, part, tile) for side, part in sides)
-                self._locate((c, d), item, row, column, where)
+                self._locate((c, d), item, place)
                 return (c, d), MatrixFragments(body, tile, c, d, item)
             case WarpgroupTile():
                 e, f = (WarpgroupStage(body, side, local, part) for side, part in sides)
-                self._locate((e, f), item, row, column, where)
+                self._locate((e, f), item, place)
                 return (e, f), WarpgroupFragments(body, tile, e, f, item)
         raise AssertionError(tile)
 
-    def _boxes(
-        self, local: Ref, item: Ref, row: Ref, column: Ref, matrix: Ref
-    ) -> tuple[tuple[BoxStage, BoxStage], WarpgroupFragments]:
-        """The same, where operands are copied in boxes, by the descriptions of a matrix."""
-        k, form, body, tile, sizes = self._k, self._form, self._body, self._form.tile, self._sizes
-        assert isinstance(tile, WarpgroupTile)
-        slot = k.let(matrix * (2 * MAP_WORDS), "maps_at")
-        left_part, right_part = self._parts
-        left = BoxStage(body, form.left, local, left_part, sizes["maps"], slot, row)
-        right = BoxStage(body, form.right, local, right_part, sizes["maps"], slot + MAP_WORDS, column)
-        return (left, right), WarpgroupFragments(body, tile, left, right, item)
-
-    def _locate(self, stages: tuple[Stage, Stage], item: Ref, row: Ref, column: Ref, where: Mapping[int, Ref]) -> None:
-        stages[0].locate(item, row, self._sizes["m"], where)
-        stages[1].locate(item, column, self._sizes["n"], where)
+    def _locate(self, stages: tuple[Stage, Stage], item: Ref, place: Place) -> None:
+        stages[0].locate(item, place.row, self._sizes["m"], place.where)
+        stages[1].locate(item, place.column, self._sizes["n"], place.where)
 
     # ------------------------------------------------------------------ results
 
-    def _results(
-        self,
-        local: Ref,
-        item: Ref,
-        fragments: Fragments,
-        front: Mapping[int, Ref],
-        row: Ref,
-        column: Ref,
-    ) -> None:
+    def _results(self, local: Ref, item: Ref, fragments: Fragments, place: Place) -> None:
         """Stores what is computed of the product, one band of all warps after the other."""
         k, form, body, tile, sizes = self._k, self._form, self._body, self._form.tile, self._sizes
         in_row, lanes = tile.columns // form.lanes, form.lanes
+        front = {axis + 1: coordinate for axis, coordinate in place.where.items()} | {0: place.part}
         with k.for_(0, tile.bands, dtype=form.index, hint="band") as band:
             for number in range(tile.bands):
                 with k.if_(k.op("eq", band, number)):
@@ -181,13 +183,13 @@ class _Builder:
             units = tile.warps[0] * tile.band * in_row
             with k.for_(item, units, tile.items, dtype=form.index, hint="unit") as unit:
                 below, along = k.op("udiv", unit, body.const(in_row)), k.op("urem", unit, body.const(in_row)) * lanes
-                at = below * tile.row_length + along
+                at = below * tile.row_length + along + tile.band_start
                 sums = k.load(local, at, count=lanes, align=min(tile.word.size * lanes, 2 * UNIT_BYTES))
                 if tile.word is not tile.accumulator:
                     sums = k.bitcast(sums, tile.accumulator)
                 warp, within = k.op("udiv", below, body.const(tile.band)), k.op("urem", below, body.const(tile.band))
-                result_row = row + warp * (tile.rows // tile.warps[0]) + band * tile.band + within
-                result_column = column + along
+                result_row = place.row + warp * (tile.rows // tile.warps[0]) + band * tile.band + within
+                result_column = place.column + along
                 with k.if_((result_row < sizes["m"]) & (result_column < sizes["n"])):
                     self._result({**front, form.batch + 1: result_row}, result_column, sums)
             k.barrier()

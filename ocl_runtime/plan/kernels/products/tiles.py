@@ -110,6 +110,10 @@ def tile_launches(
     operands = common(parameters)
     for name, size in (("per", per), ("tiles_down", down), ("tiles_across", across), ("raster", min(_RASTER, down))):
         parameters.size(name, size)
+    launched = groups
+    if boxes:  # a unit of the device has one group, which goes from tile to tile
+        parameters.size("tiles", groups)
+        launched = min(groups, target.compute_units)
     lanes = lanes_for(
         stored.values, [output.dtype for output in stored.outputs], replace(target, vector_bytes=UNIT_BYTES)
     )
@@ -137,7 +141,7 @@ def tile_launches(
         fp16=target.fp16,
     )
     kernel = lowering.kernels.get(form, build)
-    sizes = (groups * tile.items, 1, 1), (tile.items, 1, 1)
+    sizes = (launched * tile.items, 1, 1), (tile.items, 1, 1)
     made.append(Launch(kernel, tuple(parameters.args), *sizes, lowering.where))
     if parts > 1:
         added = sum_of_parts(between, elements, parts, contraction, target)

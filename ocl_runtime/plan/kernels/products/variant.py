@@ -23,23 +23,27 @@ from ocl_runtime.plan.kernels.products.blocks import SHAPES, Block, grid
 from ocl_runtime.plan.kernels.products.candidates import chosen, tile_parts
 from ocl_runtime.plan.kernels.products.candidates import tiles as possible_tiles
 from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.tile import AnyTile
+from ocl_runtime.plan.kernels.products.panels import SHAPES as SHAPES_OF_PANELS
+from ocl_runtime.plan.kernels.products.panels import chosen as chosen_panel
+from ocl_runtime.plan.kernels.products.panels import uses_panels
+from ocl_runtime.plan.kernels.products.tile import AnyTile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tiles import uses_tiles
 from ocl_runtime.plan.target import Target
 
 _PARTS = (1, 2, 3, 4, 6, 8, 16)
 _MOST_TURNS = 16
 """Groups for each unit of the device above which more parts of k keep nobody busier."""
-_VARIANT = re.compile(r"(tiles|blocks) (\d+(?:x\d+)*) parts (\d+)", re.ASCII)
+_VARIANT = re.compile(r"(tiles|boxes|panels|blocks) (\d+(?:x\d+)*) parts (\d+)", re.ASCII)
 _PROBLEM = re.compile(r"(\w+) in (\w+) to (\w+), \(([\dx]*)\) (\d+)x(\d+)x(\d+), ([nts][nts])", re.ASCII)
 
-Kind: TypeAlias = Literal["tiles", "blocks"]
+Kind: TypeAlias = Literal["tiles", "boxes", "panels", "blocks"]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way to multiply. The `shape` of "tiles" is their warps and fragments, down and across, that of "blocks" the
-    rows and vectors of a work-item; k is in `parts`.
+    """A way to multiply. The `shape` of "tiles", and of those whose operands are copied in "boxes", is their warps and
+    fragments, down and across, that of "panels" and "blocks" the rows and vectors of a work-item; k is in `parts`,
+    of panels in as many as it takes.
 
         str(Variant("tiles", (2, 2, 4, 2), 1)) == "tiles 2x2x4x2 parts 1"
     """
@@ -134,8 +138,9 @@ def plain(contraction: Contraction) -> Contraction:
 def variants(contraction: Contraction, target: Target) -> list[Variant]:
     """What a product may be computed by, whose sizes are plain integers: first what is chosen without measuring."""
     tiles = _tiles(contraction, target) if uses_tiles(contraction, target) else []
+    panels = _panels(contraction, target) if uses_panels(contraction, target) else []
     blocks = _blocks(contraction, target) if contraction.right.layout.strides[-1] in (0, 1) else []
-    return list(dict.fromkeys([*tiles, *blocks]))
+    return list(dict.fromkeys([*tiles, *panels, *blocks]))
 
 
 def _tiles(contraction: Contraction, target: Target) -> list[Variant]:
@@ -147,8 +152,19 @@ def _tiles(contraction: Contraction, target: Target) -> list[Variant]:
         for tile in (first, *(tile for tile, _ in possible_tiles(contraction, target))):
             actual, _ = tile_parts(k, parts, tile)
             if parts in (1, wanted) or _groups(contraction, tile) * actual <= _MOST_TURNS * target.compute_units:
-                found.append(Variant("tiles", (*tile.warps, *tile.fragments), actual))
+                found.append(Variant(_kind(tile), (*tile.warps, *tile.fragments), actual))
     return found
+
+
+def _kind(tile: AnyTile) -> Kind:
+    return "boxes" if isinstance(tile, WarpgroupTile) and tile.boxes else "tiles"
+
+
+def _panels(contraction: Contraction, target: Target) -> list[Variant]:
+    """Panels, with the formula's register block first."""
+    first = chosen_panel(contraction, target)
+    shapes = [(first.rows, first.vectors), *((shape.rows, shape.vectors) for shape in SHAPES_OF_PANELS)]
+    return [Variant("panels", shape, 1) for shape in shapes]
 
 
 def _groups(contraction: Contraction, tile: AnyTile) -> int:
@@ -175,7 +191,7 @@ def _blocks(contraction: Contraction, target: Target) -> list[Variant]:
 def tile_of(variant: Variant, contraction: Contraction, target: Target) -> AnyTile | None:
     """The tile of a variant, if the target has room for it."""
     for tile, _ in possible_tiles(contraction, target):
-        if (*tile.warps, *tile.fragments) == variant.shape:
+        if _kind(tile) == variant.kind and (*tile.warps, *tile.fragments) == variant.shape:
             return tile
     return None
 

@@ -54,23 +54,23 @@ class WarpgroupStage(Stage):
 
 
 class BoxStage(WarpgroupStage):
-    """An operand that one work-item has copied in boxes, by a description in words of `maps` from `slot` on; its part
-    begins at `first` along the operand's own axis."""
+    """An operand that one work-item has copied in boxes, by descriptions in `maps`."""
 
-    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, maps: Ref, slot: Ref, first: Ref) -> None:
+    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, maps: Ref) -> None:
         super().__init__(body, operand, local, part)
-        self._maps, self._slot, self._first = maps, slot, first
+        self._maps = maps
         self._box_rows = box_rows(operand, part.length, part.inner)
         self.boxes = 1 if operand.turned else part.length // BOX_COLUMNS
 
-    def copy_boxes(self, begin: Ref, buffer: Ref, barrier: tuple[Ref, Ref]) -> None:
-        """Begins to copy the step that begins at `begin` along the inner axis. One work-item comes here."""
+    def copy_boxes(self, first: Ref, slot: Ref, begin: Ref, buffer: Ref, barrier: tuple[Ref, Ref]) -> None:
+        """Begins to copy a step: a part from `first` on along the operand's own axis and from `begin` on along the
+        inner one, of the matrix that is described from word `slot` on. One work-item comes here."""
         source = self.body.params[self.operand.access.name]
         for number in range(self.boxes):
-            own = self._first + number * BOX_COLUMNS if number else self._first
+            own = first + number * BOX_COLUMNS if number else first
             column, row = (begin, own) if self.operand.turned else (own, begin)
             at = buffer + (self.part.start + number * self._box_rows * _ROW_WORDS)
-            memory = (self.local, at), source, (self._maps, self._slot)
+            memory = (self.local, at), source, (self._maps, slot)
             self.k.copy_box(*memory, column=column, row=row, rows=self._box_rows, barrier=barrier)
 
 
@@ -92,8 +92,13 @@ class WarpgroupFragments:
         self._down = k.let(k.op("udiv", group, body.const(tile.warps[1])), "down")
         self._across = k.let(k.op("urem", group, body.const(tile.warps[1])), "across")
         self._sums = k.array(F32, tile.width // 2, space="private", hint="sums")
-        with k.for_(0, tile.width // 2, hint="i", unroll=tile.width // 2) as i:
-            k.store(self._sums, i, 0.0)
+        self.clear()
+
+    def clear(self) -> None:
+        """Begins a tile."""
+        count = self._tile.width // 2
+        with self._k.for_(0, count, hint="i", unroll=count) as i:
+            self._k.store(self._sums, i, 0.0)
 
     def multiply(self, step: Ref) -> None:
         """Begins the products of a step, given by where it is in local memory."""
@@ -104,20 +109,26 @@ class WarpgroupFragments:
             self._sums,
             tile.dtype,
             tile.width,
-            self._left.local,
-            (left, self._left.lies),
-            (right, self._right.lies),
+            (self._left.local, left, self._left.lies),
+            (self._right.local, right, self._right.lies),
             tile.inner // INNER,
         )
 
     def store_band(self, band: int, local: Ref) -> None:
-        """Stores the sums in local memory, which nothing else needs any more."""
-        assert band == 0
+        """Stores the sums of a band in local memory: with boxes, those of one warp of each warpgroup."""
         k, tile = self._k, self._tile
-        warp, group, thread = (self._item >> 5) & 3, (self._item >> 2) & 7, self._item & 3
-        row = self._down * ROWS + warp * 16 + group
-        at = k.let(row * tile.row_length + self._across * tile.width + thread * 2, "sums_at")
-        with k.for_(0, tile.width // 8, dtype=self._index, hint="fragment", unroll=tile.width // 8) as fragment:
+        warp, group = (self._item >> 5) & 3, (self._item >> 2) & 7
+        if tile.boxes:
+            with k.if_(k.op("eq", warp, band)):
+                self._store_rows(local, self._down * tile.band + group)
+        else:
+            self._store_rows(local, self._down * tile.band + warp * 16 + group)
+
+    def _store_rows(self, local: Ref, row: Ref) -> None:
+        """Stores a work-item's part of two rows, the second of which is eight behind."""
+        k, tile, thread, count = self._k, self._tile, self._item & 3, self._tile.width // 8
+        at = k.let(row * tile.row_length + self._across * tile.width + thread * 2 + tile.band_start, "sums_at")
+        with k.for_(0, count, dtype=self._index, hint="fragment", unroll=count) as fragment:
             for lower in range(2):
                 pair = [k.load(self._sums, fragment * 4 + (2 * lower + step)) for step in range(2)]
                 place = at + lower * 8 * tile.row_length + fragment * 8

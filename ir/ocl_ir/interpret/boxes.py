@@ -1,0 +1,181 @@
+"""What boxes of matrices do that one work-item copies, as late as they may: when somebody waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ocl_ir.errors import IRError
+from ocl_ir.interpret.accesses import Accesses
+from ocl_ir.interpret.faults import Faults
+from ocl_ir.interpret.operation import Data
+from ocl_ir.interpret.races import ATOMIC, READ, WRITE
+from ocl_ir.interpret.values import Values
+from ocl_ir.kernel.asynchronous import (
+    ALIGNMENT,
+    BOX_COLUMNS,
+    COPY_BYTES,
+    MAP_ALIGNMENT,
+    MAP_WORDS,
+    AwaitBoxes,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
+    Swizzled,
+)
+from ocl_ir.kernel.grammar import Operand, Stmt
+
+_ROW_WORDS = BOX_COLUMNS // 2
+
+
+class _Description(NamedTuple):
+    """A matrix, in the interpreter's own form: numbers of 64 bits."""
+
+    begin: int
+    columns: int
+    rows: int
+    row_words: int
+    box_rows: int
+
+
+class _Begun(NamedTuple):
+    """A box on its way."""
+
+    stmt: CopyBox
+    finish: Callable[[], None]
+
+
+@dataclass
+class _Barrier:
+    """How many boxes a turn has, those of this turn, and how many turns are over."""
+
+    boxes: int
+    begun: list[_Begun] = field(default_factory=list)
+    turns: int = 0
+
+
+class Boxes:
+    """The boxes of a group that are on their way."""
+
+    def __init__(self, values: Values, accesses: Accesses, faults: Faults) -> None:
+        self._values, self._accesses, self._faults = values, accesses, faults
+        self._barriers: dict[tuple[int, int], _Barrier] = {}
+
+    def run(self, stmt: DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes, items: Data) -> None:
+        """Runs a statement for some work-items."""
+        match stmt:
+            case DescribeMatrix():
+                self._describe(stmt, items)
+            case InitBoxes():
+                self._init(stmt, items)
+            case CopyBox():
+                self._copy(stmt, items)
+            case AwaitBoxes():
+                self._await(stmt, items)
+
+    def end(self) -> None:
+        """Raises `IRError` where a group ends before what it has begun."""
+        for barrier in self._barriers.values():
+            for begun in barrier.begun:
+                self._faults.fail(IRError, "a group ends while boxes are copied", begun.stmt, "await all boxes before")
+
+    def _describe(self, stmt: DescribeMatrix, items: Data) -> None:
+        begin, columns, rows, row_words = (
+            self._values.at(operand, items) for operand in (stmt.source_index, stmt.columns, stmt.rows, stmt.row_words)
+        )
+        source = self._accesses.memories[stmt.source.id]
+        unit = COPY_BYTES // source.pointer.dtype.size
+        misaligned = source.misaligned(begin.astype(np.int64), COPY_BYTES)
+        if np.count_nonzero(misaligned) or np.count_nonzero(row_words % unit):
+            fact = f"a matrix whose rows do not begin at multiples of {COPY_BYTES} bytes"
+            self._faults.fail(IRError, fact, stmt, "align the matrix and its rows, or copy it in another way")
+        slot = self._values.at(stmt.slot, items)
+        table, places = self._accesses.reach(stmt, WRITE, stmt.table, slot, items, width=MAP_WORDS, align=MAP_ALIGNMENT)
+        numbers = np.zeros((items.size, MAP_WORDS // 2), np.uint64)
+        numbers[:, :4] = np.stack([begin, columns, rows, row_words], axis=1)
+        numbers[:, 4] = stmt.box_rows
+        table.put(places, numbers.view(np.uint32))
+
+    def _init(self, stmt: InitBoxes, items: Data) -> None:
+        self._check_alone(stmt, items)
+        memory, places = self._accesses.reach(
+            stmt, WRITE, stmt.barriers, np.zeros(1, np.int64), items, width=stmt.count
+        )
+        memory.put(places, np.zeros(places.shape, np.uint64))
+        for number in range(stmt.count):
+            self._barriers[stmt.barriers.id, number] = _Barrier(stmt.boxes)
+
+    def _copy(self, stmt: CopyBox, items: Data) -> None:
+        self._check_alone(stmt, items)
+        slot, column, row, number = (
+            self._number(operand, items) for operand in (stmt.slot, stmt.column, stmt.row, stmt.number)
+        )
+        barrier = self._barrier(stmt, number, items)
+        index, width = self._values.at(stmt.index, items), stmt.rows * _ROW_WORDS
+        local, to = self._accesses.reach(stmt, WRITE, stmt.pointer, index, items, width=width, align=ALIGNMENT)
+        local.begin(WRITE, to)
+
+        def finish() -> None:
+            words = self._box(stmt, items, slot, row, column)
+            local.end(WRITE, to)
+            self._accesses.touch(stmt, WRITE, local, to, items)
+            local.put(to, words)
+
+        barrier.begun.append(_Begun(stmt, finish))
+
+    def _box(self, stmt: CopyBox, items: Data, slot: int, first_row: int, first_column: int) -> Data:
+        """The words of a box as they lie in local memory."""
+        table, at = self._accesses.reach(
+            stmt, READ, stmt.table, np.array([slot]), items, width=MAP_WORDS, align=MAP_ALIGNMENT
+        )
+        numbers = np.ascontiguousarray(table.data[at]).view(np.uint64)[0]
+        matrix = _Description(*map(int, numbers[: len(_Description._fields)]))
+        if matrix.box_rows != stmt.rows:
+            fact = f"a box of {stmt.rows} rows of a matrix that is described for boxes of {matrix.box_rows}"
+            self._faults.fail(IRError, fact, stmt, "describe the matrix for these boxes, in a launch before")
+        rows, columns = np.indices((stmt.rows, BOX_COLUMNS))
+        row, column = first_row + rows, first_column + columns
+        inside = (row < matrix.rows) & (column < matrix.columns)
+        half = (2 * (matrix.begin + row * matrix.row_words) + column)[inside]
+        elements = np.zeros(rows.shape, np.uint16)
+        if half.size:
+            reader = np.repeat(items, half.size)
+            source, positions = self._accesses.reach(stmt, READ, stmt.source, half // 2, reader)
+            elements[inside] = source.data[positions] >> (half % 2 * 16).astype(np.uint32)
+        lies = Swizzled(turned=True, block=0)
+        words = np.zeros(stmt.rows * _ROW_WORDS, np.uint32)
+        places = np.array([[lies.place(y, x) // 4 for x in range(0, BOX_COLUMNS, 2)] for y in range(stmt.rows)])
+        words[places] = elements.view(np.uint32)
+        return words
+
+    def _await(self, stmt: AwaitBoxes, items: Data) -> None:
+        numbers, parities = self._values.at(stmt.number, items), self._values.at(stmt.parity, items)
+        for number, parity in sorted({*zip(numbers.tolist(), parities.tolist(), strict=True)}):
+            own = items[(numbers == number) & (parities == parity)]
+            barrier = self._barrier(stmt, number, own)
+            if parity > 1:
+                self._faults.fail(IRError, f"a wait for parity {parity}", stmt, "turns have the parities 0, 1, 0, …")
+            if barrier.turns % 2 != parity:
+                continue
+            if len(barrier.begun) != barrier.boxes:
+                fact = f"{len(barrier.begun)} boxes for barrier {number}, which waits for {barrier.boxes}"
+                remedy = "copy as many boxes in each turn as the barrier was made for, and await one turn after another"
+                self._faults.fail(IRError, fact, stmt, remedy)
+            for begun in barrier.begun:
+                begun.finish()
+            barrier.begun, barrier.turns = [], barrier.turns + 1
+
+    def _barrier(self, stmt: CopyBox | AwaitBoxes, number: int, items: Data) -> _Barrier:
+        self._accesses.reach(stmt, ATOMIC, stmt.barriers, np.full(items.size, number), items)
+        return self._barriers[stmt.barriers.id, number]
+
+    def _number(self, operand: Operand, items: Data) -> int:
+        return int(self._values.at(operand, items)[0])
+
+    def _check_alone(self, stmt: Stmt, items: Data) -> None:
+        if items.size != 1:
+            fact = f"{items.size} work-items come to {type(stmt).__name__.lower()}, each for itself"
+            self._faults.fail(IRError, fact, stmt, "let one work-item of the group come to it")

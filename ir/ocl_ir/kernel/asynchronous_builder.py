@@ -1,0 +1,129 @@
+"""Typed construction of what goes on while work-items do; see `ocl_ir.kernel.asynchronous`."""
+
+from __future__ import annotations
+
+from ocl_ir.kernel.asynchronous import (
+    COPY_BYTES,
+    Await,
+    AwaitBoxes,
+    AwaitWhat,
+    Commit,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
+    Swizzled,
+    WarpgroupMultiply,
+)
+from ocl_ir.kernel.blocks import Blocks, memory_of
+from ocl_ir.kernel.operands import Like, Ref
+from ocl_ir.source_line import calling_line
+from ocl_ir.types import BOOL, U32, DType, element
+
+
+class AsynchronousBuilder(Blocks):
+    """Adds asynchronous statements to the blocks of a kernel."""
+
+    def copy_async(self, pointer: Ref, index: Like, source: Ref, source_index: Like, inside: Like) -> None:
+        """Begins to copy 16 bytes from global to local memory, zeros where not `inside`."""
+        to, of = memory_of(pointer), memory_of(source)
+        at, source_at = self._operand(index, U32), self._operand(source_index, U32)
+        count = COPY_BYTES // element(to.type).size
+        self.emit(CopyAsync(to, at, of, source_at, self._operand(inside, BOOL), count, where=calling_line()))
+
+    def commit(self) -> None:
+        """Ends a batch of copies."""
+        self.emit(Commit(where=calling_line()))
+
+    def await_(self, what: AwaitWhat, pending: int = 0) -> None:
+        """Waits for all batches of copies, or all products, but for the last `pending`."""
+        self.emit(Await(what, pending, where=calling_line()))
+
+    def warpgroup_multiply(
+        self,
+        sums: Ref,
+        dtype: DType,
+        columns: int,
+        left: tuple[Ref, Like, Swizzled | None],
+        right: tuple[Ref, Like, Swizzled],
+        steps: int,
+    ) -> None:
+        """Begins a product of matrices, each given by its memory, where it begins there and how it lies."""
+        (left_memory, left_index, left_lies), (right_memory, right_index, right_lies) = left, right
+        stmt = WarpgroupMultiply(
+            sums=memory_of(sums),
+            dtype=dtype,
+            columns=columns,
+            left=memory_of(left_memory),
+            left_index=self._operand(left_index, U32),
+            left_lies=left_lies,
+            right=memory_of(right_memory),
+            right_index=self._operand(right_index, U32),
+            right_lies=right_lies,
+            steps=steps,
+            where=calling_line(),
+        )
+        self.emit(stmt)
+
+    def describe_matrix(
+        self,
+        table: Ref,
+        slot: Like,
+        source: Ref,
+        source_index: Like,
+        *,
+        columns: Like,
+        rows: Like,
+        row_words: Like,
+        box_rows: int,
+    ) -> None:
+        """Describes a matrix of which boxes are copied; lengths are in elements, the distance of rows in words."""
+        stmt = DescribeMatrix(
+            table=memory_of(table),
+            slot=self._operand(slot, U32),
+            source=memory_of(source),
+            source_index=self._operand(source_index, U32),
+            columns=self._operand(columns, U32),
+            rows=self._operand(rows, U32),
+            row_words=self._operand(row_words, U32),
+            box_rows=box_rows,
+            where=calling_line(),
+        )
+        self.emit(stmt)
+
+    def init_boxes(self, barriers: Ref, count: int, boxes: int) -> None:
+        """Makes barriers ready for so many boxes in each turn."""
+        self.emit(InitBoxes(memory_of(barriers), count, boxes, where=calling_line()))
+
+    def copy_box(
+        self,
+        local: tuple[Ref, Like],
+        source: Ref,
+        table: tuple[Ref, Like],
+        *,
+        column: Like,
+        row: Like,
+        rows: int,
+        barrier: tuple[Ref, Like],
+    ) -> None:
+        """Begins to copy a box of a described matrix in a source; memory is given by pointer and index."""
+        (to, index), (of, slot), (barriers, number) = local, table, barrier
+        stmt = CopyBox(
+            pointer=memory_of(to),
+            index=self._operand(index, U32),
+            source=memory_of(source),
+            table=memory_of(of),
+            slot=self._operand(slot, U32),
+            column=self._operand(column, U32),
+            row=self._operand(row, U32),
+            rows=rows,
+            barriers=memory_of(barriers),
+            number=self._operand(number, U32),
+            where=calling_line(),
+        )
+        self.emit(stmt)
+
+    def await_boxes(self, barriers: Ref, number: Like, parity: Like) -> None:
+        """Waits for the boxes of a barrier's turn."""
+        at, turn = self._operand(number, U32), self._operand(parity, U32)
+        self.emit(AwaitBoxes(memory_of(barriers), at, turn, where=calling_line()))

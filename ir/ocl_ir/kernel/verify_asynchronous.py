@@ -1,0 +1,163 @@
+"""Checks of what goes on while work-items do: which memory it takes, and what instructions can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import get_args
+
+from ocl_ir.kernel.asynchronous import (
+    ALIGNMENT,
+    BOX_COLUMNS,
+    COPY_BYTES,
+    INNER,
+    MOST_BOX_ROWS,
+    ROWS,
+    AwaitWhat,
+    Swizzled,
+)
+from ocl_ir.kernel.fault import Fault, name_of
+from ocl_ir.kernel.grammar import (
+    Array,
+    Await,
+    AwaitBoxes,
+    CopyAsync,
+    CopyBox,
+    DescribeMatrix,
+    InitBoxes,
+    Kernel,
+    Operand,
+    Stmt,
+    Value,
+    WarpgroupMultiply,
+    walk,
+)
+from ocl_ir.types import BF16, BOOL, F16, F32, U32, U64, DType, Pointer, Space
+
+_COLUMNS = range(8, 257, 8)
+"""Of the products that there are instructions for."""
+
+
+def waits_are_counted(kernel: Kernel) -> Iterator[Fault]:
+    """A wait is for copies or for products, and leaves none of them or some."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Await):
+            continue
+        if stmt.what not in get_args(AwaitWhat):
+            yield Fault(f"a wait for {stmt.what!r}", stmt, f"await one of {', '.join(get_args(AwaitWhat))}")
+        elif stmt.pending < 0:
+            yield Fault(f"a wait that leaves {stmt.pending} pending", stmt, "leave 0 or more")
+
+
+def copy_types(kernel: Kernel) -> Iterator[Fault]:
+    """A copy moves 16 bytes from global to local memory of one dtype, where a bool scalar says so."""
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, CopyAsync):
+            continue
+        local, source = stmt.pointer.type, stmt.source.type
+        if not isinstance(local, Pointer) or not isinstance(source, Pointer) or local.dtype != source.dtype:
+            yield Fault(f"a copy from {source} to {local}", stmt, "give pointers to one dtype")
+        elif (local.space, source.space) != ("local", "global") or local.dtype.size * stmt.count != COPY_BYTES:
+            fact = f"a copy of {stmt.count} {local.dtype} from {source.space} to {local.space} memory"
+            yield Fault(fact, stmt, f"copy {COPY_BYTES} bytes from global to local memory")
+        elif stmt.inside.type != BOOL:
+            fact = f"the condition {name_of(kernel, stmt.inside)} of a copy is {stmt.inside.type}"
+            yield Fault(fact, stmt, "compare it: conditions are bool scalars")
+        else:
+            yield from _indices(kernel, stmt, (stmt.index, stmt.source_index))
+
+
+def warpgroup_types(kernel: Kernel) -> Iterator[Fault]:
+    """A product of a warpgroup is of 16-bit floats in words of local memory that lie as it can read them, and has its
+    sums in private memory."""
+    lengths = {stmt.pointer.id: stmt.length for stmt in walk(kernel.body) if isinstance(stmt, Array)}
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, WarpgroupMultiply):
+            continue
+        if stmt.dtype not in {F16, BF16}:
+            yield Fault(f"no product of a warpgroup is of {stmt.dtype}", stmt, "use f16 or bf16")
+        elif not (_leads_to(stmt.sums, F32, "private") and _leads_to(stmt.right, U32, "local")):
+            fact = f"a product of a warpgroup with {stmt.sums.type} and {stmt.right.type}"
+            yield Fault(fact, stmt, "give it sums in private f32 and operands in local u32")
+        elif not _leads_to(stmt.left, U32, "private" if stmt.left_lies is None else "local"):
+            fact = f"a product of a warpgroup whose left operand is {stmt.left.type}"
+            yield Fault(fact, stmt, "give it a left operand in local u32, or in private u32 that lies in no order")
+        elif stmt.columns not in _COLUMNS or stmt.steps < 1:
+            fact = f"a product of a warpgroup of {stmt.columns} columns and {stmt.steps} steps"
+            yield Fault(fact, stmt, f"use a multiple of 8 columns, {_COLUMNS[-1]} at most, and one step or more")
+        elif lengths.get(stmt.sums.id, 0) < stmt.columns // 2:
+            fact = f"{name_of(kernel, stmt.sums)} has {lengths.get(stmt.sums.id, 0)} elements"
+            yield Fault(f"{fact}, and a work-item {stmt.columns // 2} sums", stmt, "declare a longer array")
+        else:
+            yield from _indices(kernel, stmt, (stmt.left_index, stmt.right_index))
+            for lies, own in ((stmt.left_lies, ROWS), (stmt.right_lies, stmt.columns)):
+                if lies is not None:
+                    yield from _layout(stmt, lies, own)
+
+
+def _layout(stmt: WarpgroupMultiply, lies: Swizzled, own: int) -> Iterator[Fault]:
+    row = BOX_COLUMNS
+    if lies.turned and stmt.steps * INNER > row:
+        fact = f"{stmt.steps} steps of {INNER} places in rows of {row} elements along the inner axis"
+        yield Fault(fact, stmt, "multiply again for the next rows")
+    elif not lies.turned and own > row and (lies.block < 1 or lies.block % ALIGNMENT):
+        fact = f"{own} elements of an operand in rows of {row}, in blocks {lies.block} bytes apart"
+        yield Fault(fact, stmt, f"lay blocks a multiple of {ALIGNMENT} bytes apart")
+
+
+def box_types(kernel: Kernel) -> Iterator[Fault]:
+    """Boxes are words that go from global to local memory, by descriptions in words of global memory; barriers of 64
+    bits in local memory count them."""
+    for stmt in walk(kernel.body):
+        match stmt:
+            case DescribeMatrix():
+                yield from _memory(kernel, stmt, stmt.table, U32, "global")
+                yield from _memory(kernel, stmt, stmt.source, U32, "global")
+                numbers = stmt.slot, stmt.source_index, stmt.columns, stmt.rows, stmt.row_words
+                yield from _indices(kernel, stmt, numbers)
+                yield from _box_rows(stmt, stmt.box_rows)
+            case InitBoxes():
+                yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
+                if stmt.count < 1 or stmt.boxes < 1:
+                    fact = f"{stmt.count} barriers for {stmt.boxes} boxes"
+                    yield Fault(fact, stmt, "make one barrier or more, for one box or more")
+            case CopyBox():
+                yield from _memory(kernel, stmt, stmt.pointer, U32, "local")
+                yield from _memory(kernel, stmt, stmt.source, U32, "global")
+                yield from _memory(kernel, stmt, stmt.table, U32, "global")
+                yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
+                yield from _indices(kernel, stmt, (stmt.index, stmt.slot, stmt.column, stmt.row, stmt.number))
+                yield from _box_rows(stmt, stmt.rows)
+            case AwaitBoxes():
+                yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
+                yield from _indices(kernel, stmt, (stmt.number, stmt.parity))
+
+
+def matrices_are_described_before(kernel: Kernel) -> Iterator[Fault]:
+    """No kernel copies boxes by a description that it writes itself: units that copy see it from the next launch on."""
+    described = {stmt.table.id for stmt in walk(kernel.body) if isinstance(stmt, DescribeMatrix)}
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, CopyBox) and stmt.table.id in described:
+            fact = f"a box by a description in {name_of(kernel, stmt.table)}, which the same kernel writes"
+            yield Fault(fact, stmt, "describe the matrix in a launch before")
+
+
+def _box_rows(stmt: Stmt, rows: int) -> Iterator[Fault]:
+    if not 1 <= rows <= MOST_BOX_ROWS:
+        yield Fault(f"a box of {rows} rows", stmt, f"copy 1 to {MOST_BOX_ROWS} rows at once")
+
+
+def _memory(kernel: Kernel, stmt: Stmt, pointer: Value, dtype: DType, space: Space) -> Iterator[Fault]:
+    if not _leads_to(pointer, dtype, space):
+        fact = f"{name_of(kernel, pointer)} is {pointer.type} where boxes need {dtype} in {space} memory"
+        yield Fault(fact, stmt, "give another pointer")
+
+
+def _leads_to(pointer: Value, dtype: DType, space: Space) -> bool:
+    return isinstance(pointer.type, Pointer) and (pointer.type.dtype, pointer.type.space) == (dtype, space)
+
+
+def _indices(kernel: Kernel, stmt: Stmt, numbers: Sequence[Operand]) -> Iterator[Fault]:
+    for number in numbers:
+        if not isinstance(number.type, DType) or not number.type.is_integer:
+            fact = f"the number {name_of(kernel, number)} is {number.type}"
+            yield Fault(fact, stmt, "count with integer scalars")

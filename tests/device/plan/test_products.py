@@ -1,0 +1,112 @@
+"""Products of matrices of any strides, shapes and dtypes against NumPy, on the device of the tests and, packed as
+CPUs do it, under Oclgrind. Whole numbers are exact, in whichever order they are added up.
+
+This file is also a program (`tests.support.oclgrind`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ocl_runtime as ocl
+from ocl_runtime.device import choose
+from ocl_runtime.plan.kernels.products import panels
+from ocl_runtime.settings import Settings
+from tests.support.oclgrind import begins, ends, exists_here, reports
+
+DTYPES = ("f4", "f4", "f8", "f2", "c8", "c16", "i4", "i1", "u2", "i8")
+LENGTHS = st.one_of(st.sampled_from([1, 16, 17, 63, 64, 65, 96, 97, 192, 193, 257]), st.integers(1, 140))
+FEW = settings(max_examples=max(6, settings.default.max_examples // 6), deadline=None)
+
+
+@st.composite
+def views(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[tuple[int, ...], list[int], tuple[slice, ...]]:
+    """How an operand of a shape is cut out of a larger array: its shape, its axes in order, and the slices."""
+    steps = [draw(st.sampled_from([1, 1, 1, 2, -1])) for _ in shape]
+    starts = [draw(st.sampled_from([0, 0, 1, 3])) for _ in shape]
+    order = list(draw(st.permutations(range(len(shape))))) if draw(st.booleans()) else list(range(len(shape)))
+    keys, whole = [], []
+    for length, step, start in zip(shape, steps, starts, strict=True):
+        reach = (length - 1) * abs(step) + 1
+        whole.append(start + reach + draw(st.integers(0, 2)))
+        last = start + reach
+        keys.append(slice(start, last, step) if step > 0 else slice(last - 1, start - 1 if start else None, step))
+    return tuple(whole[axis] for axis in order), order, tuple(keys)
+
+
+def operand(view: tuple[tuple[int, ...], list[int], tuple[slice, ...]], dtype: str, seed: int) -> tuple[Any, Any]:
+    """An array of the device and the same of NumPy, with small whole numbers."""
+    shape, order, keys = view
+    random = np.random.default_rng(seed)
+    host = random.integers(0 if dtype[0] == "u" else -2, 3, shape).astype(dtype)
+    if dtype[0] == "c":
+        host = (host + 1j * random.integers(-2, 3, shape)).astype(dtype)
+    back = tuple(int(axis) for axis in np.argsort(order))
+    return ocl.permute_dims(ocl.asarray(host), back)[keys], host.transpose(back)[keys]
+
+
+def compare(left: tuple[Any, Any], right: tuple[Any, Any], dtype: str) -> None:
+    exact = "c16" if dtype[0] == "c" else "i8"
+    expected = (left[1].astype(exact) @ right[1].astype(exact)).astype(dtype)
+    np.testing.assert_array_equal((left[0] @ right[0]).numpy(), expected)
+
+
+@pytest.fixture(scope="module")
+def packing() -> Iterator[ocl.Runtime]:
+    """A runtime that packs small operands, too, and keeps no plans."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(panels, "_LEAST_REUSE", 0)
+        patch.setattr(panels, "_LEAST_WORK", 0)
+        yield ocl.Runtime(choose(), Settings(cache_folder=None))
+
+
+@FEW
+@given(
+    st.data(), st.sampled_from(DTYPES), st.tuples(LENGTHS, LENGTHS, LENGTHS), st.lists(st.integers(1, 3), max_size=2)
+)
+def test_products_are_those_of_numpy(
+    packing: ocl.Runtime, data: st.DataObject, dtype: str, sizes: tuple[int, ...], front: list[int]
+) -> None:
+    m, k, n = sizes
+    fronts = [tuple(data.draw(st.sampled_from([length, 1])) for length in front) for _ in range(2)]
+    with ocl.use(packing):
+        left = operand(data.draw(views((*fronts[0], m, k))), dtype, 0)
+        right = operand(data.draw(views((*fronts[1], k, n))), dtype, 1)
+        compare(left, right, dtype)
+
+
+def main() -> None:
+    """Multiplies on the simulator, with short slices, so that small matrices have several."""
+    panels._SLICE_BYTES, panels._LEAST_REUSE, panels._LEAST_WORK = 32, 0, 0
+    device = choose("oclgrind")
+    made = ocl.Runtime(device, Settings(cache_folder=None))
+    made.executor.target = replace(made.executor.target, kind="cpu", vector_bytes=16, fp16=False)
+    with ocl.use(made):
+        for dtype in ("f4", "f2", "i4", "f8"):
+            for m, k, n in ((17, 17, 33), (18, 25, 32)):
+                begins(f"{m} x {k} x {n} {dtype}")
+                compare(
+                    operand(((m, k), [0, 1], (slice(None), slice(None))), dtype, 0),
+                    operand(((n, k), [1, 0], (slice(None), slice(None))), dtype, 1),
+                    dtype,
+                )
+    ends()
+
+
+@pytest.mark.skipif(not exists_here(), reason="PyPI has Oclgrind for x86-64 Linux only")
+@pytest.mark.xdist_group("oclgrind")
+def test_nothing_is_reported() -> None:
+    said = reports(__file__)
+    assert len(said) > 8
+    assert {name: text for name, text in said.items() if text} == {}
+
+
+if __name__ == "__main__":
+    main()

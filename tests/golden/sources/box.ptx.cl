@@ -1,0 +1,59 @@
+/* y = a[8:16, 64:128]    as it lies in local memory */
+#pragma OPENCL FP_CONTRACT OFF
+
+#define AT(buffer, offset) ((__global void *)((__global char *)(buffer) + (offset)))
+
+static inline void await_boxes(__local const ulong *barrier, const uint parity)
+{
+    uint there = 0;
+    while (!there) {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(there) : "r"((uint)(size_t)barrier), "r"(parity) : "memory");
+    }
+}
+
+static inline void copy_box(__local void *to, __global const uint *map, const uint column, const uint row,
+                            const uint bytes, __local ulong *barrier)
+{
+    const uint counted = (uint)(size_t)barrier;
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(counted), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 :: "r"((uint)(size_t)to), "l"(map), "r"(column), "r"(row), "r"(counted) : "memory");
+}
+
+static inline void init_boxes(__local ulong *barriers, const uint count, const uint boxes)
+{
+    for (uint number = 0; number < count; ++number) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"((uint)(size_t)(barriers + number)), "r"(boxes) : "memory");
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
+void box(__global const uint *a_buffer,
+         const ulong a_offset,
+         __global const uint *maps_buffer,
+         const ulong maps_offset,
+         __global uint *y_buffer,
+         const ulong y_offset)
+{
+    __global const uint *a = AT(a_buffer, a_offset);
+    __global const uint *maps = AT(maps_buffer, maps_offset);
+    __global uint *y = AT(y_buffer, y_offset);
+    __local uint stage[256] __attribute__((aligned(1024)));
+    __local ulong there[1];
+    const uint item = get_local_id(0);
+    const bool is_equal = item == 0;
+    if (is_equal) {
+        init_boxes(there, 1, 1);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (is_equal) {
+        copy_box(stage, maps, 64u, 8u, 1024, there);
+    }
+    await_boxes(there, 0u);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (uint word = item; word < 256; word += 32) {
+        y[word] = stage[word];
+    }
+}
