@@ -31,6 +31,7 @@ from ocl_ir.bfloat16 import bfloat16
 from ocl_runtime.arrays.array import Array, compute
 from ocl_runtime.arrays.current_runtime import current, set_default, use
 from ocl_runtime.arrays.functions.attention import attention, attention_gradients
+from ocl_runtime.arrays.functions.convolutions import conv, max_pool, mean_pool
 from ocl_runtime.arrays.functions.counting import bincount
 from ocl_runtime.arrays.functions.creation import (
     arange,
@@ -245,6 +246,7 @@ __all__ = [
     "compute_into",
     "concat",
     "conj",
+    "conv",
     "copysign",
     "cos",
     "cosh",
@@ -310,8 +312,10 @@ __all__ = [
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
     "maximum",
     "mean",
+    "mean_pool",
     "meshgrid",
     "min",
     "minimum",

@@ -22,6 +22,7 @@ from ocl_runtime.plan.fusion.decisions import Decisions
 from ocl_runtime.plan.fusion.groups import Group, groups
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
+from ocl_runtime.plan.fusion.operands import read_in_place
 from ocl_runtime.plan.fusion.products import with_products
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Product, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
@@ -29,8 +30,14 @@ from ocl_runtime.plan.kernels.custom_call import Call, call_launches
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output
 from ocl_runtime.plan.kernels.lowering import Lowering
-from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
-from ocl_runtime.plan.kernels.products.launches import is_read_in_place, joins, product_launches
+from ocl_runtime.plan.kernels.products.contraction import Elements
+from ocl_runtime.plan.kernels.products.launches import (
+    contraction_of,
+    is_read_in_place,
+    joins,
+    product_launches,
+    reads_in_place,
+)
 from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
 from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
@@ -95,11 +102,12 @@ def _planned(
     decisions = None if executor.watch_fusion is None else Decisions()
     rows = roots if dense is True else (*(dense or ()), *into)
     layouts = Layouts()
-    cut = readers_first(groups(roots, executor.target, layouts, dense=rows, decisions=decisions))
-    merged, why = bundles(cut, {*roots, *donation.needed}, executor.target, layouts, rules, decisions)
+    needed, takes_more = {*roots, *donation.needed}, partial(joins, target=executor.target)
+    cut = groups(roots, executor.target, layouts, dense=rows, decisions=decisions)
+    cut = readers_first(read_in_place(cut, needed, partial(reads_in_place, target=executor.target)) if rules else cut)
+    merged, why = bundles(cut, needed, executor.target, layouts, rules, decisions)
     if rules:
-        takes_more = partial(joins, target=executor.target)
-        merged = with_products(merged, {*roots, *donation.needed}, executor.target, takes_more, decisions)
+        merged = with_products(merged, needed, executor.target, takes_more, decisions)
     memory = PlanMemory(merged, roots, donation, executor)
     planner = _Planner(executor, names, into, memory)
     ends = [0]
@@ -240,9 +248,9 @@ class _Planner:
     def _multiplied(self, bundle: Bundle, root: Contract) -> None:
         """A product of matrices, and what its kernel computes of that."""
         memory, values = self._memory, self._memory.values(bundle)
-        sides = [value for value in values[:2] if isinstance(value, Leaf)]
-        left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in sides)
-        contraction = Contraction(left=left, right=right, accumulator=root.accumulator, dtype=root.dtype)
+        contraction = contraction_of(root, values[:2])
+        left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in contraction.leaves)
+        contraction = replace(contraction, left=left, right=right)
         if not is_read_in_place(contraction, self._executor.target):
             contraction = replace(contraction, right=self._dense(right))
         outputs = []

@@ -57,6 +57,11 @@ CASES = {
     "argmax_of_columns": Planned(replace(GPU, vector_bytes=16), lambda x: xp.argmax(x, axis=0), (8192, 8192)),
     "quotients.ptx": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
     "complex_multiply_add": Planned(GPU, lambda x: x[0] * x[1] + x[2], (3, 2**20), "c8"),
+    "convolution": Planned(
+        GPU,
+        lambda x: xp.maximum(xp.conv(x, xp.reshape(x[0, :36], (64, 64, 3, 3)), padding=1) + x[0, 0, 0, 0], 0),
+        (64, 64, 32, 32),
+    ),
     "packing_on_a_cpu": Planned(CPU, lambda x: x @ x.T, (1024, 1024)),
     "product_of_panels_on_a_cpu": Planned(CPU, lambda x: x @ x, (1024, 1024), number=1),
     "complex_product_of_matrices": Planned(GPU, lambda x: x @ x, (1024, 1024), "c8"),

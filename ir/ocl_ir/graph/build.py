@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal, cast
 
 from ocl_ir.errors import DTypeError, ShapeError
-from ocl_ir.graph.leaves import buffer, iota, scalar, undefined
+from ocl_ir.graph.leaves import buffer, iota, scalar, undefined, zeros
 from ocl_ir.graph.library_algorithm import LibraryAlgorithm, Typed
 from ocl_ir.graph.movements import expand, index, move, permute, reshape, stepped
 from ocl_ir.graph.nodes import (
@@ -98,6 +98,7 @@ __all__ = [
     "undefined",
     "walk",
     "with_number",
+    "zeros",
 ]
 
 

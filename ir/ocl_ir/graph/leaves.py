@@ -20,6 +20,11 @@ def iota(dtype: DType, layout: Layout, where: Where = "") -> Node:
     return Iota(layout.shape, dtype, where or caller(), layout.is_dense, (), layout)
 
 
+def zeros(dtype: DType, shape: Shape, where: Where = "") -> Node:
+    """0 at every place, which a plan knows, unlike the value of a scalar: an iota that goes nowhere."""
+    return iota(dtype, Layout(shape, (0,) * len(shape)), where)
+
+
 def scalar(value: PythonNumber | Given, dtype: DType, shape: Shape = (), where: Where | None = None) -> Node:
     """One value at every place of `shape`; `where` is the Python line that asked for it, by default the calling one.
 

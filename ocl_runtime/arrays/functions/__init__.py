@@ -14,6 +14,7 @@ counting.py        how often integers come
 histograms.py      how many numbers lie between edges
 linear_algebra.py  products of matrices and vectors
 attention.py       attention and its gradients
+convolutions.py    convolutions with channels, and pooling
 scans.py           running sums
 explaining.py      what computing would do
 transfers.py       values to and from the host without waiting

@@ -6,6 +6,7 @@ semantics.py          what they mean
 basic_index.py        what basic indices pick, remembered
 broadcasting.py       two operands given one shape
 products.py           what products of matrices mean
+convolutions.py       what convolutions mean
 writing.py            what writes mean
 indexing.py           what index arrays mean
 adding.py             what adding at their places means

@@ -10,6 +10,7 @@ readers.py          how often a node would be computed if it was not stored
 decisions.py        what is decided, for who looks on
 growing.py          one group while it grows
 groups.py           cuts an expression into groups
+operands.py         what products read where it lies
 write_order.py      what reads memory before who writes over it
 reduction_order.py  in which order a reduction joins its elements
 bundles.py          groups that share a kernel

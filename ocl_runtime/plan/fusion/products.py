@@ -6,6 +6,7 @@ multiplies: its operands are read, and its results stored, where the product wou
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from ocl_runtime.plan.fusion.bundles import Bundle, Result
 from ocl_runtime.plan.fusion.decisions import Attempt, Decisions
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.growing import fits
-from ocl_runtime.plan.fusion.values import Leaf, Operation, Product, Value
+from ocl_runtime.plan.fusion.values import Leaf, Matrices, Operation, Product, Value
 from ocl_runtime.plan.target import Target
 
 _SIZES = 12
@@ -67,7 +68,7 @@ def _fits(product: Bundle, bundle: Bundle, target: Target) -> bool:
     pointwise = bundle.order is None and all(group.pointwise for group in bundle.groups)
     if not pointwise or not all(isinstance(value, Leaf | Operation) for value in bundle.values):
         return False
-    if len(shape) < 2 or shape[-2:] != root.shape[-2:] or _long(shape) != _long(root.shape):
+    if not _is_over(root.shape, shape) and _reshaped(bundle.values, root.shape) is None:
         return False
     reads = [value for value in bundle.values if isinstance(value, Leaf)]
     at_its_places = all(leaf.layout == Layout.contiguous(shape) for leaf in reads if leaf.source is root)
@@ -78,12 +79,16 @@ def _fits(product: Bundle, bundle: Bundle, target: Target) -> bool:
 
 def _joined(product: Bundle, bundle: Bundle, needed: Collection[Node]) -> Bundle:
     """Both as one bundle, whose first values are the operands of the product and the product."""
-    group, shape = product.groups[0], bundle.shape
+    group, shape, values_of = product.groups[0], bundle.shape, bundle.values
     root = group.root
-    sides = [_placed(value, shape) for value in group.values if isinstance(value, Leaf)]
+    if not _is_over(root.shape, shape):
+        reshaped = _reshaped(values_of, root.shape)
+        assert reshaped is not None, "it fits"
+        shape, values_of = root.shape, reshaped
+    sides = [_placed(value, shape) for value in group.values if isinstance(value, Leaf | Matrices)]
     values: list[Value] = [*sides, Product(root.dtype, (0, 1))]
     indices: list[int] = []
-    for value in bundle.values:
+    for value in values_of:
         if isinstance(value, Leaf) and value.source is root:
             indices.append(2)
             continue
@@ -104,14 +109,48 @@ def _joined(product: Bundle, bundle: Bundle, needed: Collection[Node]) -> Bundle
     )
 
 
-def _placed(side: Leaf, shape: Shape) -> Leaf:
+def _is_over(product: Shape, shape: Shape) -> bool:
+    """Whether an index space is that of the elements of a product, but for axes of length 1 in front."""
+    return len(shape) >= 2 and shape[-2:] == product[-2:] and _long(shape) == _long(product)  # noqa: PLR2004
+
+
+def _reshaped(values: Sequence[Value], shape: Shape) -> tuple[Value, ...] | None:
+    """Values over another shape of the same size, in the same order, if all that is read is a view there, too."""
+    made = list[Value]()
+    for value in values:
+        if isinstance(value, Leaf):
+            layout = value.layout.reshape(shape) if value.layout.size == math.prod(shape) else None
+            if layout is None:
+                return None
+            made.append(value._replace(layout=layout))
+        else:
+            made.append(value)
+    return tuple(made)
+
+
+def _placed(side: Leaf | Matrices, shape: Shape) -> Leaf | Matrices:
     """An operand of a product over the axes in front of an index space, which lacks axes of length 1 or has more."""
-    layout = side.layout
-    axes = zip(layout.shape[:-2], layout.strides[:-2], strict=True)
+    if isinstance(side, Matrices):
+        split, padding = side.split, side.split.padding
+        front = side.leaf.layout.ndim - split.rows - split.columns
+        if padding is not None:
+            bounds = tuple([(_in_front(bound, front, shape), length) for bound, length in padding.bounds])
+            split = split._replace(padding=padding._replace(bounds=bounds))
+        return Matrices(_replaced(side.leaf, front, shape), split)
+    return _replaced(side, side.layout.ndim - 2, shape)
+
+
+def _replaced(leaf: Leaf, front: int, shape: Shape) -> Leaf:
+    lies = _in_front(leaf.layout, front, shape)
+    return leaf if lies == leaf.layout else leaf._replace(layout=lies)
+
+
+def _in_front(layout: Layout, count: int, shape: Shape) -> Layout:
+    """A layout with the axes in front of an index space in place of its first ones."""
+    axes = zip(layout.shape[:count], layout.strides[:count], strict=True)
     strides = iter([stride for length, stride in axes if length != 1])
     front = [next(strides) if length != 1 else 0 for length in shape[:-2]]
-    lies = Layout((*shape[:-2], *layout.shape[-2:]), (*front, *layout.strides[-2:]), layout.offset)
-    return side if lies == layout else side._replace(layout=lies)
+    return Layout((*shape[:-2], *layout.shape[count:]), (*front, *layout.strides[count:]), layout.offset)
 
 
 def _computed(bundle: Bundle) -> list[Node]:

@@ -73,6 +73,34 @@ class Product(NamedTuple):
         return self.args
 
 
+class Padding(NamedTuple):
+    """Where elements of a layout do not exist, and are 0: where one of the places that the `bounds` give is beyond its
+    length. All that exist are those of `inside`."""
+
+    inside: Layout
+    bounds: tuple[tuple[Layout, int], ...]
+
+
+class Split(NamedTuple):
+    """Of how many axes each the rows and the columns of matrices consist, which are the last ones of a layout."""
+
+    rows: int = 1
+    columns: int = 1
+    padding: Padding | None = None
+
+
+class Matrices(NamedTuple):
+    """An operand of a product of matrices whose rows or columns are several axes of a leaf, or which is padded."""
+
+    leaf: Leaf
+    split: Split
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """None."""
+        return ()
+
+
 class Lookup(NamedTuple):
     """The element of a leaf at coordinates that are earlier values of the group, given by their places."""
 
@@ -85,12 +113,14 @@ class Lookup(NamedTuple):
         return self.args
 
 
-Value: TypeAlias = Leaf | Operation | Fold | Lookup | Product
+Value: TypeAlias = Leaf | Operation | Fold | Lookup | Matrices | Product
 
 
 def dtype_of(value: Value) -> DType:
     """The dtype of a value."""
-    return value.dtype if isinstance(value, Operation | Fold | Product) else leaf_of(value).source.dtype
+    if isinstance(value, Operation | Fold | Product):
+        return value.dtype
+    return value.source.dtype if isinstance(value, Leaf) else value.leaf.source.dtype
 
 
 def leaf_of(value: Leaf | Lookup) -> Leaf:
@@ -128,7 +158,7 @@ def leaves_of(values: Iterable[Value], base: Leaf | None) -> tuple[Leaf, ...]:
     for value in values:
         if isinstance(value, Leaf):
             leaves.append(value)
-        elif isinstance(value, Lookup):
+        elif isinstance(value, Lookup | Matrices):
             leaves.append(value.leaf)
     if base is not None:
         leaves.append(base)

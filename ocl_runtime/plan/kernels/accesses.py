@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
-from ocl_runtime.plan.fusion.values import Fold, Lookup, Operation, Product, Value, laid_out
+from ocl_runtime.plan.fusion.values import Fold, Lookup, Matrices, Operation, Product, Value, laid_out
 from ocl_runtime.plan.kernels.form import Access, Fetch, Parameters, Term
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.windows import Window
@@ -44,6 +44,8 @@ def accesses(
             described.append(value)
         elif isinstance(value, Lookup):
             described.append(_fetch(value, name, parameters))
+        elif isinstance(value, Matrices):
+            raise AssertionError(value)  # only products read them
         elif isinstance(value.source, Scalar):
             described.append(parameters.scalar(name, value.source.dtype, value.source.value))
         else:

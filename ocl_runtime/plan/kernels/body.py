@@ -44,10 +44,13 @@ class Body:
         """A literal of the index type."""
         return self.k.const(value, self.index)
 
-    def offset(self, access: Access, coordinates: Mapping[int, Ref], lane: int | None = None) -> Ref | None:
-        """The element at some coordinates, without the part of axis `lane`; None stands for 0."""
+    def offset(
+        self, access: Access, coordinates: Mapping[int, Ref], lane: int | None = None, base: Ref | None = None
+    ) -> Ref | None:
+        """The element at some coordinates, without the part of axis `lane`; None stands for 0. The `base` is what other
+        coordinates give."""
         hint = f"~{access.name}_index" if lane is None else f"~{access.name}_row"
-        offset = self.params[access.first_name] if access.first else None
+        offset = self.params[access.first_name] if access.first and base is None else base
         near = 0
         for axis, stride in enumerate(access.strides):
             if axis == lane or stride == "none" or axis not in coordinates:

@@ -145,20 +145,21 @@ class Parameters:
         length: str = "",
         general: bool = False,
         most: int | None = None,
+        inside: Layout | None = None,
     ) -> Access:
         """A pointer with the strides of a layout, which the kernel reads or writes `lanes` wide along axis `lane`.
 
         `general`: every stride but that of the lanes is a parameter, also 0 and 1. `most` is the number of elements
-        that are touched, where it depends on values which.
+        that are touched, where it depends on values which; `inside` are those that exist, where others do not.
         """
-        low = layout.range()[0]
+        low = (inside or layout).range()[0]
         in_lanes = lane if lanes > 1 else None
         back = self.backwards and in_lanes is not None and layout.strides[in_lanes] == -1
         wide = in_lanes is not None and (back or layout.strides[in_lanes] == 1)
         if wide and lane is not None:
             wide = aligned(layout, lane, lanes) if self.aligned is None else self.aligned
         unit = lanes if wide else 1
-        self.pointer(name, _pointer(dtype, unit), Address(storage, layout.ascending, most), length)
+        self.pointer(name, _pointer(dtype, unit), Address(storage, (inside or layout).ascending, most), length)
         first = None if layout.offset is low or layout.offset == low else layout.offset - low
         always = {axis for axis in range(layout.ndim) if axis != lane} if general else ()
         access = Access(name, dtype, "memory", wide=wide)

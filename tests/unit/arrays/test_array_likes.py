@@ -64,6 +64,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "unique_values": xp.unique_values, "unique_all": lambda x: xp.unique_all(x).inverse_indices,
     "unique_counts": lambda x: xp.unique_counts(x).counts, "unique_inverse": lambda x: xp.unique_inverse(x).values,
     "matmul": lambda x: xp.matmul(x, x), "vecdot": lambda x: xp.vecdot(x, x), "tensordot": lambda x: xp.tensordot(x, x),
+    "conv": lambda x: xp.conv([[[1, 2]]], xp.reshape(x, (1, 1, -1))[..., :2]),
+    "max_pool": lambda x: xp.max_pool(xp.expand_dims(x), 2), "mean_pool": lambda x: xp.mean_pool(xp.expand_dims(x), 2),
     "attention": lambda x: xp.attention(*3 * [xp.expand_dims(x)]),
     "attention_gradients": lambda x: xp.attention_gradients(*4 * [xp.expand_dims(x)])[1],
     "cumulative_sum": lambda x: xp.cumulative_sum(x, 0), "cumulative_prod": lambda x: xp.cumulative_prod(x, 0),

@@ -95,7 +95,7 @@ def block_launches(
     whole_k = parts == 1
     whole = (*batch, m, n)
     to = output.storage if whole_k else allocate(parts * math.prod(whole) * contraction.accumulator.size)
-    shape, *sides, (element,) = collapsed(left, right, [output.layout], parts)
+    shape, sides, (element,) = collapsed(len(batch), (left, right), [output.layout], parts)
     result = replace(element, strides=(math.prod(whole), *element.strides[1:]))
     layouts = (*sides, result)
     groups = blocks * parts

@@ -10,11 +10,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ocl_ir.layout import Layout
-from ocl_ir.types import BF16, F16, DType
-from ocl_runtime.plan.fusion.values import Leaf
+from ocl_ir.types import BF16, F16
 from ocl_runtime.plan.kernels.form import aligned
-from ocl_runtime.plan.kernels.products.contraction import Contraction, parts_of
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Side, parts_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.target import Target
 
@@ -35,6 +33,10 @@ _REDUCTION = 7000
 """Clocks for the launch that joins parts."""
 _TRAFFIC = 2000
 """Bytes that the device moves in a clock."""
+_COPY = 7000
+"""Clocks for a launch that copies."""
+_ROW = 16
+"""Neighbours that are worth being read together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,13 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
     """The tiles that the target has room for, with what a unit does in a clock."""
     dtype, accumulator = contraction.left.source.dtype, contraction.accumulator
     if dtype.name in target.matrix_dtypes:
-        wide = all(is_wide(leaf, side) for side, leaf in enumerate(contraction.leaves))
-        left, right = (is_turned(leaf.layout, side) for side, leaf in enumerate(contraction.leaves))
+        wide = all(width(side) > 1 for side in contraction.sides)
+        left, right = (is_turned(side) for side in contraction.sides)
         halves = dtype in {F16, BF16}
         of_warpgroups = halves and wide and target.warpgroups
         for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES:
             fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
-            for boxes in (True, False) if of_warpgroups else (False,):
+            for boxes in (True, False) if of_warpgroups and contraction.is_plain else (False,):
                 matrices = WarpgroupTile(*fields, boxes) if of_warpgroups else MatrixTile(*fields)
                 if matrices.local_bytes <= target.tile_bytes:
                     yield matrices, each.rate * (1 if boxes or not of_warpgroups else _COPIED)
@@ -114,6 +116,23 @@ def tile_parts(k: int, wanted: int, tile: AnyTile) -> tuple[int, int]:
 
 def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:
     """The tile, and how many parts of k are wanted: those that take the least time."""
+    return _fastest(contraction, target)[1:]
+
+
+def is_worth_copying(contraction: Contraction, copied: Contraction, target: Target) -> bool:
+    """Whether operands that can be read where they lie are better copied, since the product of copies is faster by more
+    than these take."""
+    nbytes = sum(
+        2 * side.size * side.leaf.source.dtype.size
+        for side, other in zip(copied.sides, contraction.sides, strict=True)
+        if side.leaf is not other.leaf
+    )
+    copies = _COPY + nbytes / _TRAFFIC
+    return _fastest(copied, target)[0] + copies < _fastest(contraction, target)[0]
+
+
+def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, int]:
+    """The same, with the clocks that it takes."""
     batch, (m, n, k) = math.prod(contraction.batch), contraction.sizes
     best: tuple[float, AnyTile, int] | None = None
     for tile, rate in tiles(contraction, target):
@@ -133,23 +152,24 @@ def chosen(contraction: Contraction, target: Target) -> tuple[AnyTile, int]:
             if best is None or time < best[0]:
                 best = time, tile, parts
     assert best is not None
-    return best[1], best[2]
+    return best
 
 
-def is_turned(layout: Layout, side: int) -> bool:
-    """Whether elements of an operand lie next to each other along the inner axis; `side` 0 is the left one."""
-    own, inner = layout.strides[side - 2], layout.strides[-1 - side]
-    return inner in (0, 1) and own != 1
+def is_turned(side: Side) -> bool:
+    """Whether an operand is read along the inner axis, since its elements lie next to each other there: of several
+    axes, if the last one is long enough for neighbours to read together."""
+    layout, last = side.leaf.layout, side.inner[-1]
+    neighbours = layout.strides[last] in (0, 1) and layout.strides[side.own[-1]] != 1
+    return neighbours and (len(side.inner) == 1 or layout.shape[last] >= _ROW)
 
 
-def width(layout: Layout, side: int, dtype: DType) -> int:
-    """Elements of an access to an operand: as many as 16 bytes have where its layout allows that."""
-    along = layout.ndim - 1 - side if is_turned(layout, side) else layout.ndim - 2 + side
-    wide = UNIT_BYTES // dtype.size
+def width(side: Side) -> int:
+    """Elements of an access to an operand: as many as 16 bytes have where its layout allows that, and all or none of
+    them exist."""
+    layout, padding = side.leaf.layout, side.split.padding
+    along, wide = (side.inner if is_turned(side) else side.own)[-1], UNIT_BYTES // side.leaf.source.dtype.size
     whole = layout.strides[along] == 1 and layout.shape[along] % wide == 0 and aligned(layout, along, wide)
+    if whole and padding is not None:
+        whole = padding.inside.range()[0] % wide == 0 and padding.inside.span % wide == 0
+        whole = whole and not any(bound.strides[along] for bound, _ in padding.bounds)
     return wide if whole else 1
-
-
-def is_wide(leaf: Leaf, side: int) -> bool:
-    """Whether an operand can be read in whole units."""
-    return width(leaf.layout, side, leaf.source.dtype) > 1

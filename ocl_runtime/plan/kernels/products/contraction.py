@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout, collapse
 from ocl_ir.types import DType
 from ocl_runtime.plan.fusion.reduction_order import order
-from ocl_runtime.plan.fusion.values import Fold, Leaf, Operation, Product, Value
+from ocl_runtime.plan.fusion.values import Fold, Leaf, Operation, Product, Split, Value
 from ocl_runtime.plan.kernels.form import Output
 from ocl_runtime.plan.kernels.reduce import Reduction
 from ocl_runtime.plan.target import Target
@@ -23,12 +24,14 @@ _MOST_PARTS = 256
 @dataclass(frozen=True, kw_only=True)
 class Contraction:
     """What to multiply: `left` (…, m, k) and `right` (…, k, n), buffers of one dtype, none of them empty. Products are
-    added in `accumulator`, and results are of `dtype`."""
+    added in `accumulator`, and results are of `dtype`. `splits` say of how
+    many axes each consists."""
 
     left: Leaf
     right: Leaf
     accumulator: DType
     dtype: DType
+    splits: tuple[Split, Split] = (Split(), Split())
 
     @property
     def leaves(self) -> tuple[Leaf, Leaf]:
@@ -36,15 +39,66 @@ class Contraction:
         return self.left, self.right
 
     @property
+    def sides(self) -> tuple[Side, Side]:
+        """How both operands lie."""
+        return Side(self.left, self.splits[0], 0), Side(self.right, self.splits[1], 1)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows and columns of both operands are one axis each, and nothing is padded."""
+        return self.splits == (Split(), Split())
+
+    @property
     def batch(self) -> Shape:
         """The axes in front."""
-        return self.left.layout.shape[:-2]
+        return self.left.layout.shape[: self.sides[0].front]
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """Rows, columns, and how many products are added up for each result."""
-        *_, m, k = self.left.layout.shape
-        return m, self.right.layout.shape[-1], k
+        left, right = self.sides
+        return left.length(left.own), right.length(right.own), left.length(left.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An operand, the left one (`number` 0) or the right one (1)."""
+
+    leaf: Leaf
+    split: Split
+    number: int
+
+    @property
+    def front(self) -> int:
+        """How many axes there are in front."""
+        return self.leaf.layout.ndim - self.split.rows - self.split.columns
+
+    @property
+    def size(self) -> int:
+        """How many elements its matrices have."""
+        return self.leaf.layout.size
+
+    @property
+    def own(self) -> range:
+        """The axes that the result has of it, its rows or columns."""
+        return self._columns if self.number else self._rows
+
+    @property
+    def inner(self) -> range:
+        """The axes of the products that are added up."""
+        return self._rows if self.number else self._columns
+
+    def length(self, axes: range) -> int:
+        """How many elements some axes have together."""
+        return math.prod(self.leaf.layout.shape[axes.start : axes.stop])
+
+    @property
+    def _rows(self) -> range:
+        return range(self.front, self.front + self.split.rows)
+
+    @property
+    def _columns(self) -> range:
+        return range(self.front + self.split.rows, self.leaf.layout.ndim)
 
 
 def parts_of(k: int, wanted: int, least: int) -> tuple[int, int]:
@@ -79,19 +133,19 @@ class Elements:
 
 
 def collapsed(
-    left: Layout, right: Layout, elements: Sequence[Layout], parts: int
-) -> tuple[Shape, Layout, Layout, list[Layout]]:
-    """The axes in front, as few as can be, and the layouts of both matrices and of what there is for each element over
-    these and their own two; those of elements have the parts in front of all, along which they do not change."""
-    rank = left.ndim - 2
-    layouts = [left, right, *elements]
+    rank: int, sides: Sequence[Layout], elements: Sequence[Layout], parts: int
+) -> tuple[Shape, list[Layout], list[Layout]]:
+    """The axes in front, of which there are `rank`, as few as can be, and the layouts of what there is of both matrices
+    and for each element over these and their own; those of elements have the parts in front of all, along which they do
+    not change."""
+    layouts = [*sides, *elements]
     fronts = [Layout(layout.shape[:rank], layout.strides[:rank], layout.offset) for layout in layouts]
-    shape, fewer = collapse(left.shape[:rank], fronts)
+    shape, fewer = collapse(sides[0].shape[:rank], fronts)
     joined = [
         Layout(shape + layout.shape[rank:], front.strides + layout.strides[rank:], front.offset)
         for front, layout in zip(fewer, layouts, strict=True)
     ]
-    return shape, joined[0], joined[1], [_behind(layout, parts) for layout in joined[2:]]
+    return shape, joined[: len(sides)], [_behind(layout, parts) for layout in joined[len(sides) :]]
 
 
 def sum_of_parts(parts: Storage, elements: Elements, count: int, contraction: Contraction, target: Target) -> Reduction:

@@ -6,15 +6,16 @@ measured (`ocl_runtime.tuning`), on what was the fastest there; on nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ocl_ir.graph.build import Contract, Storage, buffer
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.groups import Group
-from ocl_runtime.plan.fusion.values import Leaf
+from ocl_runtime.plan.fusion.values import Leaf, Matrices, Split, Value
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
 from ocl_runtime.plan.kernels.products.blocks import Block, block_launches
+from ocl_runtime.plan.kernels.products.candidates import is_worth_copying
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
 from ocl_runtime.plan.kernels.products.panels import panel_launches, uses_panels
 from ocl_runtime.plan.kernels.products.tiles import tile_launches, uses_tiles
@@ -29,7 +30,7 @@ def product_launches(
     """Launches that multiply, and compute what there is of each element; `allocate` gives memory for what lies between.
     More than the product itself is computed only where `joins` says so."""
     choices = lowering.choices
-    if choices is not None:
+    if choices is not None and contraction.is_plain:  # of others nothing is measured
         choices.asked(PRODUCTS, contraction)
         for problem, text in choices.records(PRODUCTS):
             known = Problem.parse(problem)
@@ -79,12 +80,32 @@ def contract_launches(
     return product_launches(contraction, Elements.bare(contraction, storage), allocate, lowering)
 
 
+def contraction_of(root: Contract, sides: Sequence[Value]) -> Contraction:
+    """The product that a node is of two operands."""
+    plain = [Matrices(side, Split()) if isinstance(side, Leaf) else side for side in sides]
+    left, right = (side for side in plain if isinstance(side, Matrices))
+    return Contraction(
+        left=left.leaf,
+        right=right.leaf,
+        accumulator=root.accumulator,
+        dtype=root.dtype,
+        splits=(left.split, right.split),
+    )
+
+
 def joins(group: Group, target: Target) -> bool:
     """Whether the kernel of a product computes more of each element."""
     root = group.root
     assert isinstance(root, Contract)
-    left, right = (value for value in group.values if isinstance(value, Leaf))
-    return uses_tiles(Contraction(left=left, right=right, accumulator=root.accumulator, dtype=root.dtype), target)
+    return uses_tiles(contraction_of(root, group.values), target)
+
+
+def reads_in_place(group: Group, copied: Group, target: Target) -> bool:
+    """Whether the kernel of a product reads operands where they lie, not copies of them."""
+    root = group.root
+    assert isinstance(root, Contract)
+    in_place, of_copies = (contraction_of(root, each.values) for each in (group, copied))
+    return uses_tiles(in_place, target) and not is_worth_copying(in_place, of_copies, target)
 
 
 def is_read_in_place(contraction: Contraction, target: Target) -> bool:

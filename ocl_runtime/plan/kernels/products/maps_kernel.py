@@ -48,7 +48,7 @@ def build(form: MapsForm) -> Kernel:
         for side, (operand, own, length) in enumerate(sides):
             access, words = operand.access, tile.words
             offset = body.offset(access, where)
-            across = operand.axis if operand.turned else operand.inner
+            (across,) = (operand.own if operand.turned else operand.inner).axes
             columns, rows = (sizes["k"], sizes[own]) if operand.turned else (sizes[own], sizes["k"])
             k.describe_matrix(
                 sizes["maps"],

@@ -90,10 +90,9 @@ def panel_launches(
     whole = (*batch, m, n)
     dtype = contraction.dtype if parts == 1 else accumulator
     to = output.storage if parts == 1 else allocate(parts * math.prod(whole) * dtype.size)
-    front, left, right, (element,) = collapsed(
-        contraction.left.layout, contraction.right.layout, [output.layout], parts
-    )
-    leaves = contraction.left, contraction.right
+    leaves = contraction.leaves
+    sides = [leaf.layout for leaf in leaves]
+    front, (left, right), (element,) = collapsed(len(batch), sides, [output.layout], parts)
     names = leaf_names(leaves, lowering.names)
     packing, packed = pack(leaves, names, (left, right), panel, accumulator, allocate, lowering)
     result = replace(element, strides=(math.prod(whole), *element.strides[1:]))

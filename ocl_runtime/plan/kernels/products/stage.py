@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType, with_lanes
@@ -17,16 +18,40 @@ from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access
 
 
+class Digits(NamedTuple):
+    """Axes that are one together, whose places have a digit for each of them. `lengths` are those of all but the first,
+    as numbers or names of parameters."""
+
+    axes: tuple[int, ...]
+    lengths: tuple[int | str, ...] = ()
+
+    def split(self, place: Ref, body: Body) -> dict[int, Ref]:
+        """The digits of a place."""
+        digits = {}
+        for axis, length in zip(reversed(self.axes[1:]), reversed(self.lengths), strict=True):
+            base = body.params[length] if isinstance(length, str) else body.const(length)
+            digits[axis], place = body.k.op("urem", place, base), body.k.op("udiv", place, base)
+        digits[self.axes[0]] = place
+        return digits
+
+
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """How an operand is read. `axis` is its own axis, `inner` that of the products; accesses of `wide` elements go
-    along the inner axis (`turned`) or along its own."""
+    """How an operand is read. `own` are its own axes, `inner` those of the products; accesses of `wide` elements go
+    along the last of the inner axes (`turned`) or of its own. An element exists where the place that each of the
+    `bounds` gives is below the parameter that is named."""
 
     access: Access
-    axis: int
-    inner: int
+    own: Digits
+    inner: Digits
     turned: bool
     wide: int
+    bounds: tuple[tuple[Access, str], ...] = ()
+
+    @property
+    def lane(self) -> int:
+        """The axis along which accesses go."""
+        return (self.inner if self.turned else self.own).axes[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +92,10 @@ class Stage(ABC):
         self._places: list[Ref] = []
         """Where they lie in local memory."""
         self._sources: list[Ref | None] = []
+        """Of those along the inner axis, where they begin in global memory; of others, which one along the lane."""
+        self._bases: list[Ref | None] = []
+        """What the other axes of their own say about where they begin."""
+        self._bound_bases: list[list[Ref | None]] = []
         self._exists: list[Ref | None] = []
         self._held: list[list[Ref]] = []
         self._where: Mapping[int, Ref] = {}
@@ -81,35 +110,50 @@ class Stage(ABC):
         for first_unit in range(0, self._units, self.part.items):
             unit = item + first_unit if first_unit else item
             self._exists.append(unit < self._units if first_unit + self.part.items > self._units else None)
-            along, across = k.op("urem", unit, body.const(in_row)), k.op("udiv", unit, body.const(in_row))
+            whole_rows = len(operand.own.axes) > 1 and self.part.items % in_row == 0
+            first_of = item if whole_rows else unit  # then all units of an item lie at one place of their own axes
+            along, across = k.op("urem", first_of, body.const(in_row)), k.op("udiv", first_of, body.const(in_row))
+            if whole_rows and first_unit:
+                across = across + first_unit // in_row
             inner, own = (along, across) if operand.turned else (across, along)
             inner, own = k.let(inner * inner_unit, f"{access.name}_k"), own * own_unit
             self._inner.append(inner)
             self._places.append(k.let(self.place(inner, own) + self.part.start, f"{access.name}_to"))
             at = k.op("minimum", first + own, size - own_unit)
+            digits = operand.own.split(at, body)
+            self._bound_bases.append([body.offset(bound, {**where, **digits}) for bound, _ in operand.bounds])
             if operand.turned:
-                self._sources.append(body.offset(access, {**where, operand.axis: at}, operand.inner))
-            else:
-                self._sources.append(k.op("udiv", at, body.const(own_unit)) if access.wide else at)
+                self._sources.append(body.offset(access, {**where, **digits}, operand.lane))
+                continue
+            at = digits.pop(operand.lane)
+            self._sources.append(k.op("udiv", at, body.const(own_unit)) if access.wide else at)
+            self._bases.append(body.offset(access, {**where, **digits}, operand.lane) if digits else None)
 
     # ------------------------------------------------------------------ through registers
 
     def hold(self) -> None:
         """Makes room for a step in registers."""
-        k, name = self.k, self.operand.access.name
-        zero = k.const(0.0 if self._dtype.is_inexact else 0, with_lanes(self._dtype, self._lanes))
-        self._held = [[k.variable(zero, hint=f"{name}_held") for _ in self._loads] for _ in self._places]
+        name = self.operand.access.name
+        self._held = [[self.k.variable(self._zero, hint=f"{name}_held") for _ in self._loads] for _ in self._places]
+
+    @property
+    def _zero(self) -> Ref:
+        return self.k.const(0.0 if self._dtype.is_inexact else 0, with_lanes(self._dtype, self._lanes))
 
     def fetch(self, begin: Ref, count: Ref | None = None) -> None:
         """Reads the step that begins at `begin` along the inner axis; of the first `count` of it only, all others are 0
-        as long as nothing was fetched before."""
-        k = self.k
+        as long as nothing was fetched before. What does not exist is 0, too."""
+        k, padded = self.k, bool(self.operand.bounds)
         for number, exists in enumerate(self._exists):
             for load, held in zip(self._loads, self._held[number], strict=True):
                 inner = self._inner[number] + load if load else self._inner[number]
                 wanted = exists
                 if count is not None:
                     wanted = inner < count if wanted is None else wanted & (inner < count)
+                if padded:
+                    k.assign(held, self._zero)
+                    inside = self._inside(number, begin + inner)
+                    wanted = inside if wanted is None else wanted & inside
                 with nullcontext() if wanted is None else k.if_(wanted):
                     value = self.body.read(self.operand.access, self._index(number, begin + inner), self._lanes)
                     k.assign(held, k.convert(value, self._dtype))
@@ -123,18 +167,32 @@ class Stage(ABC):
     def _index(self, number: int, inner: Ref) -> Ref:
         """Where a unit begins in global memory."""
         body, operand, access = self.body, self.operand, self.operand.access
-        source = self._sources[number]
+        offset, lane, digits = self._sources[number], operand.lane, operand.inner.split(inner, body)
         if operand.turned:
-            offset, along, lane = source, inner, operand.inner
+            along = digits.pop(lane)
+            if digits:
+                offset = body.offset(access, digits, lane, offset)
             if access.wide:
                 along = self.k.op("udiv", along, body.const(operand.wide))
         else:
-            assert source is not None
-            offset, along = body.offset(access, {**self._where, operand.inner: inner}, operand.axis), source
-            lane = operand.axis
+            assert offset is not None
+            along, base = offset, self._bases[number]
+            offset = body.offset(access, {**self._where, **digits} if base is None else digits, lane, base)
         if access.wide:
             return body.vector_start(access, offset, along, self._lanes, lane)
         return body.element(access, offset, along, 1, lane)
+
+    def _inside(self, number: int, inner: Ref) -> Ref:
+        """Whether a unit exists. What is before the first place is far beyond the last one, without a sign."""
+        body, operand = self.body, self.operand
+        digits = operand.inner.split(inner, body)
+        inside = None
+        for (bound, length), base in zip(operand.bounds, self._bound_bases[number], strict=True):
+            place = body.offset(bound, digits, base=base)
+            below = (body.const(0) if place is None else place) < body.params[length]
+            inside = below if inside is None else inside & below
+        assert inside is not None
+        return inside
 
     # ------------------------------------------------------------------ without registers
 
@@ -148,8 +206,10 @@ class Stage(ABC):
         pointer = self.body.params[self.operand.access.name]
         for number, (place, inner, exists) in enumerate(zip(self._places, self._inner, self._exists, strict=True)):
             with nullcontext() if exists is None else self.k.if_(exists):
-                index = self._index(number, begin + inner)
-                self.k.copy_async(self.local, place + buffer, pointer, index, inner < limit)
+                index, wanted = self._index(number, begin + inner), inner < limit
+                if self.operand.bounds:
+                    wanted = wanted & self._inside(number, begin + inner)
+                self.k.copy_async(self.local, place + buffer, pointer, index, wanted)
 
     # ------------------------------------------------------------------ local memory
 

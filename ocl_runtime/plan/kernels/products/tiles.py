@@ -7,7 +7,7 @@ operands lie.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from ocl_ir.graph.build import Buffer, Scalar, Storage
@@ -19,11 +19,11 @@ from ocl_runtime.plan.kernels.form import Output, Parameters, Term, aligned, ind
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names, output_names
 from ocl_runtime.plan.kernels.products.candidates import chosen, is_turned, tile_parts, tiles, width
-from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, collapsed, sum_of_parts
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, sum_of_parts
 from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
 from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
 from ocl_runtime.plan.kernels.products.matrix import element_dtype
-from ocl_runtime.plan.kernels.products.stage import Operand
+from ocl_runtime.plan.kernels.products.stage import Digits, Operand
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build
 from ocl_runtime.plan.kernels.reduce import reduce_launches
@@ -34,6 +34,8 @@ _LEAST_SIDE = 16
 """Rows and columns below which most of any tile would lie outside."""
 _MAP_BYTES = 2 * MAP_WORDS * U32.size
 """Of the descriptions of both matrices of a product."""
+_SHORT = 16
+"""Up to which lengths kernels know those of axes that are one with others."""
 _RASTER = 16
 """Rows of tiles that groups go down before they go across: what they share of both operands stays in the cache."""
 
@@ -62,18 +64,20 @@ def tile_launches(
         between = allocate(parts * math.prod(elements.shape) * contraction.accumulator.size)
         output = Output(0, Layout.contiguous(elements.shape), between, contraction.accumulator)
         stored = Elements((Product(contraction.accumulator),), (output,), elements.shape)
-    shape, left, right, each = collapsed(
-        contraction.left.layout,
-        contraction.right.layout,
+    operand_layouts = [layout for side in contraction.sides for layout in (side.leaf.layout, *_bounds(side))]
+    shape, joined, each = collapsed(
+        len(batch),
+        operand_layouts,
         [*leaf_layouts(stored.values), *(output.layout for output in stored.outputs)],
         parts,
     )
     if parts > 1:
         each[0] = replace(each[0], strides=(math.prod(elements.shape), *each[0].strides[1:]))
+    sides = _over(contraction.sides, joined)
     down, across, matrices = -(-m // tile.rows), -(-n // tile.columns), math.prod(batch)
     groups = matrices * parts * down * across
     counts = (groups * max(tile.items, 2 * MAP_WORDS), k + per, n + tile.columns, m + tile.rows)
-    index = index_dtype((left, right, *each), *counts)
+    index = index_dtype((*joined, *each), *counts)
     names = leaf_names((*contraction.leaves, *stored.values), lowering.names)
     made: list[Launch] = []
     boxes = isinstance(tile, WarpgroupTile) and tile.boxes
@@ -89,8 +93,7 @@ def tile_launches(
             parameters.size(name, size)
         for axis, length in enumerate(shape):
             parameters.size(f"n{axis}", length)
-        sides = zip(names[:2], contraction.leaves, (left, right), (0, 1), strict=True)
-        first, second = (_operand(parameters, name, leaf, layout, side, tile) for name, leaf, layout, side in sides)
+        first, second = (_operand(parameters, name, side, tile) for name, side in zip(names[:2], sides, strict=True))
         if maps is not None:
             parameters.pointer("maps", Pointer(U32, align=MAP_WORDS * U32.size), maps)
         return first, second
@@ -141,8 +144,8 @@ def tile_launches(
     sizes = (launched * tile.items, 1, 1), (tile.items, 1, 1)
     made.append(Launch(kernel, tuple(parameters.args), *sizes, lowering.where))
     if parts > 1:
-        joined = sum_of_parts(between, elements, parts, contraction, target)
-        made += reduce_launches(joined, allocate, lowering)
+        added = sum_of_parts(between, elements, parts, contraction, target)
+        made += reduce_launches(added, allocate, lowering)
     return made
 
 
@@ -167,21 +170,58 @@ def _terms(
     return tuple(made)
 
 
-def _operand(parameters: Parameters, name: str, leaf: Leaf, layout: Layout, side: int, tile: AnyTile) -> Operand:
+def _bounds(side: Side) -> list[Layout]:
+    """The places that say whether elements of an operand exist."""
+    return [] if side.split.padding is None else [bound for bound, _ in side.split.padding.bounds]
+
+
+def _over(sides: Iterable[Side], layouts: Iterable[Layout]) -> list[Side]:
+    """Operands with other axes in front, by the layouts of each and of its bounds."""
+    made, following = [], iter(layouts)
+    for side in sides:
+        leaf, split = side.leaf._replace(layout=next(following)), side.split
+        if split.padding is not None:
+            bounds = tuple([(next(following), length) for _, length in split.padding.bounds])
+            split = split._replace(padding=split.padding._replace(bounds=bounds))
+        made.append(replace(side, leaf=leaf, split=split))
+    return made
+
+
+def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Operand:
     """How an operand is read, in accesses as wide as its layout allows."""
-    source = leaf.source
+    source, layout, padding = side.leaf.source, side.leaf.layout, side.split.padding
     assert isinstance(source, Buffer)
-    axis, inner = layout.ndim - 2 + side, layout.ndim - 1 - side
-    turned = is_turned(layout, side)
-    along, wide, dtype = inner if turned else axis, width(layout, side, source.dtype), source.dtype
-    lanes = wide
+    turned, wide, dtype, lies = is_turned(side), width(side), source.dtype, layout
+    along, lanes, inside = (side.inner if turned else side.own)[-1], wide, None if padding is None else padding.inside
     if not isinstance(tile, Tile):
         pack = tile.word.size // dtype.size
         dtype = tile.word if wide > 1 else element_dtype(dtype)
         if wide > 1:
-            layout, lanes = _in_words(layout, along, pack), wide // pack
-    access = parameters.memory(name, dtype, source.storage, layout, along, lanes, general=True)
-    return Operand(access, axis, inner, turned, wide)
+            lies, lanes = _in_words(layout, along, pack), wide // pack
+            if inside is not None:
+                inside = Layout((inside.span // pack,), (1,), inside.range()[0] // pack)
+    access = parameters.memory(name, dtype, source.storage, lies, along, lanes, general=True, inside=inside)
+    own, inner = (_digits(parameters, name, layout, axes) for axes in (side.own, side.inner))
+    bounds = []
+    for number, (bound, length) in enumerate(() if padding is None else padding.bounds):
+        place = parameters.iota(f"{name}_place{number}", parameters.index, bound)
+        parameters.size(f"{name}_end{number}", length)
+        bounds.append((place, f"{name}_end{number}"))
+    return Operand(access, own, inner, turned, wide, tuple(bounds))
+
+
+def _digits(parameters: Parameters, name: str, layout: Layout, axes: range) -> Digits:
+    """Axes of an operand that are one together. Short ones, as those of the taps of a convolution, are part of the
+    kernel, which then multiplies where it would divide by a parameter."""
+    lengths: list[int | str] = []
+    for axis in axes[1:]:
+        length = layout.shape[axis]
+        if length <= _SHORT:
+            lengths.append(int(length))
+        else:
+            parameters.size(f"{name}_length{axis}", length)
+            lengths.append(f"{name}_length{axis}")
+    return Digits(tuple(axes), tuple(lengths))
 
 
 def _in_words(layout: Layout, along: int, pack: int) -> Layout:

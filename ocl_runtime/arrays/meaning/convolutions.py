@@ -1,0 +1,126 @@
+"""What convolutions and windows over several axes mean in nodes.
+
+A convolution is a product of matrices: the weights of a group of channels, times what lies in the window around each
+place, a column of channels and taps for each. That matrix is a view of the padded operand, whose axes are only grouped;
+kernels of products read such operands where they lie, and nobody writes the matrix down (implicit GEMM: Chetlur et al.,
+cuDNN: Efficient Primitives for Deep Learning, 2014). Where a group gives one channel only, there is nothing to multiply
+the matrix by again, and the products are added up as those of any other reduction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node, Step
+from ocl_ir.graph.order import order_in_memory
+from ocl_ir.indices import Shape, Span
+from ocl_ir.layout import Layout
+from ocl_ir.source_line import Where
+from ocl_ir.types import F32
+from ocl_runtime.arrays.meaning.semantics import cast
+
+
+class Taps(NamedTuple):
+    """How windows lie along one axis: `length` elements that are `dilation` apart, the first ones of windows `stride`;
+    `before` and `behind` there are so many more elements."""
+
+    length: int
+    stride: int = 1
+    dilation: int = 1
+    before: int = 0
+    behind: int = 0
+
+    @property
+    def reach(self) -> int:
+        """Elements from the first to the last one of a window."""
+        return self.dilation * (self.length - 1) + 1
+
+    def count(self, length: int) -> int:
+        """Windows along an axis of a length; 0 or less where none fits in."""
+        return (self.before + length + self.behind - self.reach) // self.stride + 1
+
+
+def padded(x: Node, taps: Sequence[Taps], where: Where) -> Node:
+    """The node with zeros around its last axes."""
+    front = len(x.shape) - len(taps)
+    if not any(each.before or each.behind for each in taps):
+        return x
+    lengths = [each.before + length + each.behind for each, length in zip(taps, x.shape[front:], strict=True)]
+    shape = (*x.shape[:front], *lengths)
+    inside = list(map(_whole, x.shape[:front]))
+    inside += [Span(each.before, 1, length) for each, length in zip(taps, x.shape[front:], strict=True)]
+    region = Layout.contiguous(shape).index(tuple(inside))
+    return graph.assign(graph.zeros(x.dtype, shape, where), region, x, where)
+
+
+def windows(x: Node, taps: Sequence[Taps], where: Where) -> Node:
+    """The windows over the last axes of a node, which has no others around it any more: a view with the axes in front,
+    those of the elements of a window, and those of the windows."""
+    front, rank = len(x.shape) - len(taps), len(taps)
+    for each in taps:  # takes the first of the axes away, and puts windows and their elements behind the others
+        x = graph.permute(x, (*range(front), *range(front + 1, len(x.shape)), front))
+        count = x.shape[-1] - each.reach + 1
+        x = graph.move(x, Step("windows", (count, each.reach)), (*x.shape[:-1], count, each.reach), where)
+        chosen = Span(0, each.stride, (count - 1) // each.stride + 1), Span(0, each.dilation, each.length)
+        x = graph.index(x, (*map(_whole, x.shape[:-2]), *chosen), where)
+    behind = range(front, front + 2 * rank)
+    return graph.permute(x, (*range(front), *behind[1::2], *behind[::2]))
+
+
+def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where) -> Node:
+    """The sums of products of weights (channels of the result, channels of a group, …) and what they lie over in `x`
+    (…, channels, …), both of one dtype. The result lies as `x` does, channels first or last; so it does, and so do the
+    products of each sum follow each other, whether `x` has been computed or not."""
+    (batch, channels), (made, of_group) = x.shape[:2], weights.shape[:2]
+    counts = tuple(each.count(length) for each, length in zip(taps, x.shape[2:], strict=True))
+    shape: Shape = (batch, made, *counts)
+    per, taken, places = made // groups, math.prod(weights.shape[1:]), math.prod(counts)
+    seen = padded(x, taps, where)
+    if groups == 1:  # a new axis is a view of anything
+        seen = graph.index(seen, (_whole(batch), None, *map(_whole, seen.shape[1:])), where)
+    else:
+        seen = graph.reshape(seen, (batch, groups, of_group, *seen.shape[2:]))
+    seen = windows(seen, taps, where)  # (batch, groups, channels of a group, taps…, places…)
+    if per == 1 and channels:
+        return graph.reshape(_added_up(seen, weights, len(taps), where), shape)
+    if groups == 1 and _is_channels_last(x):
+        seen = graph.index(seen, (_whole(batch), 0, *map(_whole, seen.shape[2:])), where)
+        return _channels_last(seen, weights, shape, where)
+    rows = graph.expand(graph.reshape(weights, (groups, per, taken)), (batch, groups, per, taken), where)
+    columns = graph.reshape(seen, (batch, groups, taken, places))
+    return graph.reshape(graph.contract(rows, columns, where), shape)
+
+
+def _is_channels_last(x: Node) -> bool:
+    """Whether the channels of each place lie next to each other."""
+    order = None if x.flat else order_in_memory((x,))
+    return order is not None and order[-1] == 1
+
+
+def _channels_last(seen: Node, weights: Node, shape: Shape, where: Where) -> Node:
+    """The convolution of what lies channels last, which the result does, too: windows (batch, channels, taps…, places…)
+    times weights. The places of all windows are rows, and of each sum all channels of one tap come together."""
+    rank = len(shape) - 2
+    batch, made, *counts = shape
+    taken, places = math.prod(weights.shape[1:]), math.prod(counts)
+    left = graph.permute(seen, (0, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank), 1))
+    right = graph.permute(weights, (*range(2, 2 + rank), 1, 0))
+    product = graph.contract(graph.reshape(left, (batch * places, taken)), graph.reshape(right, (taken, made)), where)
+    return graph.permute(graph.reshape(product, (batch, *counts, made)), (0, 1 + rank, *range(1, 1 + rank)))
+
+
+def _whole(length: int) -> Span:
+    return Span(0, 1, length)
+
+
+def _added_up(seen: Node, weights: Node, rank: int, where: Where) -> Node:
+    """The sums of products with one row of weights for each group; half is multiplied and added in float32."""
+    dtype = weights.dtype
+    wide = F32 if dtype.is_inexact and dtype.bits == 16 else dtype
+    rows = graph.reshape(cast(weights, wide), (*weights.shape, *(1,) * rank))
+    product = graph.pair("mul", wide, cast(seen, wide), graph.expand(rows, seen.shape, where), where)
+    total = graph.reduce("sum", product, tuple(range(2, 3 + rank)), wide, where=where)
+    return cast(total, dtype)

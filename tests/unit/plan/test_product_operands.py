@@ -1,0 +1,205 @@
+"""Operands of products that are read where they lie: several axes as one, and zeros around them. Run by the
+interpreter, which finds races and accesses out of bounds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node, Scalar
+from ocl_ir.indices import Span
+from ocl_ir.kernel.grammar import CopyAsync, CopyBox, MatrixMultiply, WarpgroupMultiply
+from ocl_ir.layout import Layout
+from ocl_runtime.arrays.meaning.convolutions import Taps, convolution
+from ocl_runtime.plan.target import Target
+from tests.support import convolution_reference as reference
+from tests.support.depth import NIGHTLY
+from tests.unit.plan.test_plan import CPU, Desk
+from tests.unit.plan.test_product_tiles import FMA, MATRICES, WARPGROUPS, exactly, numbers, statements
+
+TARGETS = [
+    pytest.param(FMA, "f4", id="fma f4"),
+    pytest.param(FMA, "f2", id="fma f2"),
+    pytest.param(FMA, "i4", id="fma i4"),
+    pytest.param(FMA, "c8", id="fma c8"),
+    pytest.param(MATRICES, "f2", id="matrix f2"),
+    pytest.param(WARPGROUPS, "f8", id="matrix f8"),
+    pytest.param(WARPGROUPS, "f2", id="warpgroup f2"),
+]
+LAYERS = [
+    # batch, channels, space, results, kernel, stride, before and behind, dilation, groups
+    pytest.param(2, 3, (9, 11), 16, (3, 3), (1, 1), [(1, 1), (1, 1)], (1, 1), 1, id="same"),
+    pytest.param(1, 4, (13, 12), 34, (3, 2), (2, 1), [(0, 2), (1, 0)], (1, 3), 2, id="strided"),
+    pytest.param(3, 8, (40,), 17, (5,), (1,), [(0, 0)], (1,), 1, id="line"),
+    pytest.param(1, 2, (5, 6, 7), 16, (2, 3, 2), (1, 2, 1), [(1, 0), (1, 1), (0, 1)], (1, 1, 2), 1, id="space"),
+    pytest.param(1, 16, (8, 8), 24, (1, 1), (1, 1), [(1, 1), (2, 0)], (1, 1), 1, id="only padded"),
+    pytest.param(1, 40, (6, 6), 16, (3, 3), (1, 1), [(1, 1), (1, 1)], (1, 1), 1, id="deep"),
+    pytest.param(2, 6, (9, 5), 6, (3, 3), (1, 1), [(1, 1), (1, 1)], (1, 1), 6, id="depthwise"),
+]  # fmt: skip
+
+
+def taps_of(
+    kernel: Sequence[int], stride: Sequence[int], pairs: Sequence[tuple[int, int]], dilation: Sequence[int]
+) -> list[Taps]:
+    return [Taps(n, s, d, *pair) for n, s, d, pair in zip(kernel, stride, dilation, pairs, strict=True)]
+
+
+def names(desk: Desk, root: Node) -> list[str]:
+    return [launch.kernel.name for launch in desk.plan(root).launches]
+
+
+def channels_last(desk: Desk, host: np.ndarray) -> Node:
+    rank = host.ndim
+    return graph.permute(desk.buffer(np.moveaxis(host, 1, -1)), (0, rank - 1, *range(1, rank - 1)))
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["channels first", "channels last"])
+@pytest.mark.parametrize(
+    ("batch", "channels", "space", "results", "kernel", "stride", "pairs", "dilation", "groups"), LAYERS
+)
+@pytest.mark.parametrize(("target", "dtype"), TARGETS if NIGHTLY else [TARGETS[0], TARGETS[4], TARGETS[6]])
+def test_a_convolution_is_one_kernel(
+    target: Target, dtype: str, batch: int, channels: int, space: tuple[int, ...], results: int,
+    kernel: tuple[int, ...], stride: tuple[int, ...], pairs: list[tuple[int, int]], dilation: tuple[int, ...],
+    groups: int, last: bool,
+) -> None:  # fmt: skip
+    desk, rng = Desk(target), np.random.default_rng(0)
+    x, w = numbers(rng, dtype, batch, channels, *space), numbers(rng, dtype, results, channels // groups, *kernel)
+    x_node = channels_last(desk, x) if last else desk.buffer(x)
+    w_node = channels_last(desk, w) if last else desk.buffer(w)
+    root = convolution(x_node, w_node, taps_of(kernel, stride, pairs, dilation), groups, "")
+    if groups != channels and groups == 1:
+        found = names(desk, root)
+        assert found[0] == "contract"
+        assert len(found) == 1 or found[1:] == ["sum"]
+    assert (desk.values(root) == reference.conv(x, w, stride, pairs, dilation, groups)).all()
+
+
+@pytest.mark.parametrize(("target", "dtype"), TARGETS)
+def test_bias_and_maximum_join_a_convolution(target: Target, dtype: str) -> None:
+    if dtype[0] == "c":
+        return
+    desk, rng = Desk(target), np.random.default_rng(0)
+    x, w, b = numbers(rng, dtype, 2, 8, 10, 7), numbers(rng, dtype, 32, 8, 3, 3), numbers(rng, dtype, 32)
+    y = convolution(desk.buffer(x), desk.buffer(w), [Taps(3, 1, 1, 1, 1)] * 2, 1, "")
+    bias = graph.expand(graph.reshape(desk.buffer(b), (32, 1, 1)), y.shape)
+    root = graph.elementwise("add", y, bias)
+    root = graph.elementwise("maximum", root, graph.scalar(0, root.dtype, root.shape))
+    assert names(desk, root) == ["contract_add_maximum"]
+    bare = reference.conv(x, w, (1, 1), [(1, 1)] * 2, (1, 1))
+    assert (desk.values(root) == np.maximum(bare + b[:, None, None], 0)).all()
+
+
+@pytest.mark.parametrize(("target", "kind"), [(MATRICES, MatrixMultiply), (WARPGROUPS, WarpgroupMultiply)])
+def test_channels_last_are_read_in_units(target: Target, kind: type) -> None:
+    """As wide as 16 bytes, and where copies go on by themselves, these fill in the zeros around."""
+    desk, rng = Desk(target), np.random.default_rng(0)
+    x, w, b = numbers(rng, "f2", 2, 64, 7, 9), numbers(rng, "f2", 64, 64, 3, 3), numbers(rng, "f2", 64)
+    y = convolution(channels_last(desk, x), channels_last(desk, w), [Taps(3, 1, 1, 1, 1)] * 2, 1, "")
+    root = graph.elementwise("add", y, graph.expand(graph.reshape(desk.buffer(b), (64, 1, 1)), y.shape))
+    planned = desk.plan(root)
+    assert [launch.kernel.name for launch in planned.launches] == ["contract_add"]
+    assert statements(planned.launches, kind)
+    assert bool(statements(planned.launches, CopyAsync)) == target.warpgroups
+    assert not statements(planned.launches, CopyBox)
+    assert planned.results[0].layout.order == (0, 2, 3, 1)
+    expected = reference.conv(x, w, (1, 1), [(1, 1)] * 2, (1, 1)) + b[:, None, None]
+    assert (desk.values(root) == expected).all()
+
+
+@pytest.mark.parametrize(("target", "dtype"), TARGETS)
+def test_products_over_several_axes_copy_nothing(target: Target, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = numbers(rng, dtype, 4, 6, 5, 8), numbers(rng, dtype, 5, 32, 6)
+    desk = Desk(target)
+    left = graph.reshape(graph.permute(desk.buffer(x), (0, 3, 1, 2)), (32, 30))
+    right = graph.reshape(graph.permute(desk.buffer(y), (2, 0, 1)), (30, 32))
+    root = graph.contract(left, right)
+    assert set(names(desk, root)) <= {"contract", "sum"}
+    expected = exactly(x.transpose(0, 3, 1, 2).reshape(32, 30), y.transpose(2, 0, 1).reshape(30, 32))
+    assert (desk.values(root) == expected).all()
+
+
+def test_matrices_that_are_repeated_are_read_in_place() -> None:
+    desk, rng = Desk(FMA), np.random.default_rng(0)
+    x, y = numbers(rng, "f4", 3, 4, 2, 16), numbers(rng, "f4", 5, 3, 4 * 2, 16)
+    left = graph.reshape(graph.permute(desk.buffer(x), (0, 3, 2, 1)), (3, 16, 8))
+    root = graph.contract(graph.expand(left, (5, 3, 16, 8)), desk.buffer(y))
+    assert names(desk, root) == ["contract"]
+    assert (desk.values(root) == exactly(x.transpose(0, 3, 2, 1).reshape(3, 16, 8), y)).all()
+
+
+def test_what_somebody_else_needs_is_written_all_the_same() -> None:
+    desk, rng = Desk(FMA), np.random.default_rng(0)
+    x, w = numbers(rng, "f4", 1, 2, 8, 8), numbers(rng, "f4", 16, 2, 3, 3)
+    padded = graph.assign(
+        graph.zeros(desk.buffer(x).dtype, (1, 2, 10, 10)), Layout((1, 2, 8, 8), (200, 100, 10, 1), 11), desk.buffer(x)
+    )
+    y = convolution(padded, desk.buffer(w), [Taps(3)] * 2, 1, "")
+    planned = desk.plan(padded, y)
+    assert "contract" in [launch.kernel.name for launch in planned.launches]
+    desk.runtime.run(planned)
+    assert (desk.host(planned.results[0]) == np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])).all()
+    bare = reference.conv(x, w, (1, 1), [(1, 1)] * 2, (1, 1)).reshape(planned.results[1].shape)
+    assert (desk.host(planned.results[1]) == bare).all()
+
+
+def test_a_row_that_is_written_into_zeros_is_no_padding() -> None:
+    desk, rng = Desk(FMA), np.random.default_rng(0)
+    row, y = numbers(rng, "f4", 40), numbers(rng, "f4", 40, 24)
+    zeros = graph.zeros(desk.buffer(row).dtype, (20, 40))
+    for region in (Layout((40,), (1,), 80), Layout((1, 1, 40), (0, 40, 1), 80)):
+        value = graph.reshape(desk.buffer(row), region.shape)
+        root = graph.contract(graph.assign(zeros, region, value), desk.buffer(y))
+        left = np.zeros((20, 40), "f4")
+        left[2] = row
+        assert (desk.values(root) == exactly(left, y)).all()
+
+
+@pytest.mark.parametrize("filled", ["by another number", "in steps", "by what is computed"])
+def test_other_writes_are_no_padding(filled: str) -> None:
+    desk, rng = Desk(FMA), np.random.default_rng(0)
+    x, y = numbers(rng, "f4", 20, 20), numbers(rng, "f4", 48, 24)
+    step = 2 if filled == "in steps" else 1
+    shape, region = (20, 48), Layout((20, 20), (48, step), 3)
+    base: Node = graph.zeros(desk.buffer(x).dtype, shape)
+    if filled == "by another number":
+        base = graph.scalar(2.0, base.dtype, shape)
+    value = desk.buffer(x)
+    if filled == "by what is computed":
+        value = graph.elementwise("neg", value)
+    left = np.full(shape, 2.0 if isinstance(base, Scalar) else 0, "f4")
+    left[:, 3 : 3 + 20 * step : step] = -x if filled == "by what is computed" else x
+    root = graph.contract(graph.assign(base, region, value), desk.buffer(y))
+    assert names(desk, root)[-1] == "contract"
+    assert len(names(desk, root)) > 1
+    assert (desk.values(root) == exactly(left, y)).all()
+
+
+def test_steps_that_run_over_rows_are_no_padding() -> None:
+    """A view of a padded array whose steps go from the end of one row to the next."""
+    desk, rng = Desk(FMA), np.random.default_rng(0)
+    x, y = numbers(rng, "f4", 18, 20), numbers(rng, "f4", 21, 16)
+    padded = graph.assign(graph.zeros(desk.buffer(x).dtype, (20, 21)), Layout((18, 20), (21, 1), 21), desk.buffer(x))
+    flat = graph.reshape(padded, (420,))
+    shifted = graph.reshape(graph.index(flat, (Span(3, 1, 399),)), (19, 21))
+    root = graph.contract(shifted, desk.buffer(y))
+    host = np.pad(x, [(1, 1), (0, 1)]).reshape(-1)[3:402].reshape(19, 21)
+    assert (desk.values(root) == exactly(host, y)).all()
+
+
+@pytest.mark.parametrize("target", [CPU, Target(kind="gpu", compute_units=2, group_size=64)], ids=["cpu", "gpu"])
+def test_targets_without_tiles_copy(target: Target) -> None:
+    desk, rng = Desk(target), np.random.default_rng(0)
+    for batch, groups in itertools.product((1, 2), (1, 2)):
+        x, w = numbers(rng, "f4", batch, 4, 7, 6), numbers(rng, "f4", 6, 4 // groups, 3, 2)
+        taps = taps_of((3, 2), (2, 1), [(1, 2), (0, 1)], (1, 2))
+        root = convolution(desk.buffer(x), desk.buffer(w), taps, groups, "")
+        expected = reference.conv(x, w, (2, 1), [(1, 2), (0, 1)], (1, 2), groups)
+        assert math.prod(root.shape) == expected.size
+        assert (desk.values(root) == expected).all()
