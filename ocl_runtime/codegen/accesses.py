@@ -182,11 +182,13 @@ class Accesses:
 
     def _products(self, stmt: WarpgroupMultiply) -> list[str]:
         left_turned = None if stmt.left_lies is None else stmt.left_lies.turned
-        types = WarpgroupTypes(stmt.dtype, stmt.columns, left_turned, stmt.right_lies.turned)
-        for name in ("begin_products", "matrix_at", "warpgroup_multiply", "end_products"):
-            self.helpers[name, types if name == "warpgroup_multiply" else U32] = None
+        for name in ("begin_products", "matrix_at", "end_products"):
+            self.helpers[name, U32] = None
         calls = ["begin_products()"]
         for step in range(stmt.steps):
+            starts = stmt.starts and step == 0
+            types = WarpgroupTypes(stmt.dtype, stmt.columns, left_turned, stmt.right_lies.turned, starts)
+            self.helpers["warpgroup_multiply", types] = None
             if stmt.left_lies is None:
                 left = self.address(stmt.left, stmt.left_index) + (f" + {4 * step}" if step else "")
             else:

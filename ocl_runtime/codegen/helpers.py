@@ -106,12 +106,14 @@ class WarpgroupTypes:
     columns: int
     left_turned: bool | None
     right_turned: bool
+    starts: bool
 
     @property
     def name(self) -> str:
         """The helper function."""
         left = "held" if self.left_turned is None else "nt"[not self.left_turned]
-        return f"warpgroup_{self.dtype}_{left}{'tn'[not self.right_turned]}_{self.columns}"
+        adds = "first_" if self.starts else ""
+        return f"warpgroup_{adds}{self.dtype}_{left}{'tn'[not self.right_turned]}_{self.columns}"
 
     @property
     def count(self) -> int:

@@ -50,14 +50,14 @@ static inline ulong matrix_at(__local const uint *words, const uint block)
     at = t.count + (4 if held else 1)
     left = "{" + ", ".join(f"%{t.count + i}" for i in range(4)) + "}" if held else f"%{t.count}"
 %>\
-/* Adds a 64 x 16 matrix times a 16 x ${t.columns} one to the sums that 128 work-items hold. */
+/* ${"Makes" if t.starts else "Adds"} a 64 x 16 matrix times a 16 x ${t.columns} one ${"" if t.starts else "to "}the sums that 128 work-items hold. */
 static inline void ${t.name}(float *sums, ${"const uint *left" if held else "const ulong left"}, const ulong right)
 {
-    asm volatile("//@{ .reg .pred p; setp.eq.u32 p, 1, 1; "
+    asm volatile("//@{ .reg .pred p; setp.${"ne" if t.starts else "eq"}.u32 p, 1, 1; "
                  "wgmma.mma_async.sync.aligned.m64n${t.columns}k16.f32.${t.dtype}.${t.dtype} "
                  "{${", ".join(f"%{i}" for i in range(t.count))}}, "
                  "${left}, %${at}, p, 1, 1, ${"" if held else f"{int(not t.left_turned)}, "}${int(not t.right_turned)}; }"
-                 : ${",\n                   ".join(", ".join(f'"+f"(sums[{i}])' for i in range(first, min(first + 8, t.count))) for first in range(0, t.count, 8))}
+                 : ${",\n                   ".join(", ".join(f'"{'=' if t.starts else '+'}f"(sums[{i}])' for i in range(first, min(first + 8, t.count))) for first in range(0, t.count, 8))}
                  : ${", ".join(f'"r"(left[{i}])' for i in range(4)) if held else '"l"(left)'}, "l"(right)
                  : "memory");
 }

@@ -117,6 +117,8 @@ class Pending:
         sums = self._accesses.memories[stmt.sums.id]
         start = np.zeros(items.size, np.int64)
         own = sums.positions(items, start, stmt.columns // 2, vector=True)
+        if stmt.starts:
+            sums.put(own, np.zeros(own.shape, sums.data.dtype))  # what is added later finds numbers
         self._accesses.check_filled(stmt, sums, own, start, items)
         sums.begin(WRITE, own)
 
@@ -124,7 +126,8 @@ class Pending:
             product = _product(finish_left(), finish_right())
             sums.end(WRITE, own)
             with np.errstate(all="ignore"):
-                sums.put(own, (sums.data[own] + product).astype(sums.data.dtype))
+                total = product if stmt.starts else sums.data[own] + product
+                sums.put(own, total.astype(sums.data.dtype))
 
         return _Begun(stmt, finish)
 

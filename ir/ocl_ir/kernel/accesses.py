@@ -37,7 +37,7 @@ def accesses(stmt: Stmt) -> tuple[tuple[Value, int], ...]:
         case CopyAsync():
             return (stmt.pointer, WRITE), (stmt.source, READ)
         case WarpgroupMultiply():
-            return (stmt.sums, READ | WRITE), (stmt.left, READ), (stmt.right, READ)
+            return (stmt.sums, WRITE if stmt.starts else READ | WRITE), (stmt.left, READ), (stmt.right, READ)
         case DescribeMatrix():  # of the matrix, boxes are read later; until then it must stay where it is
             return (stmt.table, WRITE), (stmt.source, READ)
         case InitBoxes():

@@ -154,6 +154,7 @@ class WarpgroupMultiply(Statement):
     """Adds to `sums` what a work-item holds of a product of matrices of `dtype`, given by words: one of 64 rows from
     `left[left_index]` on times one of `columns` columns from `right[right_index]` on, over 16 `steps` places of the
     inner axis. The right one lies in local memory; so does the left one, or `left_lies` is None and work-items hold it.
+    Where it `starts`, sums are the product alone.
 
     Work-item `32 w + 4 g + t` of 128 has, as number `i`, row `16 w + g + 8 (i // 2 % 2)` and column
     `8 (i // 4) + 2 t + i % 2`, as PTX has it in `wgmma.mma_async`. Of a left matrix it holds, as the halves `h` of word
@@ -170,6 +171,7 @@ class WarpgroupMultiply(Statement):
     right_index: Operand
     right_lies: Swizzled
     steps: int
+    starts: bool = False
     size: ClassVar[int] = WARPGROUP
 
 

@@ -47,8 +47,11 @@ class AsynchronousBuilder(Blocks):
         left: tuple[Ref, Like, Swizzled | None],
         right: tuple[Ref, Like, Swizzled],
         steps: int,
+        *,
+        starts: bool = False,
     ) -> None:
-        """Begins a product of matrices, each given by its memory, where it begins there and how it lies."""
+        """Begins a product of matrices, each given by its memory, where it begins there and how it lies; where it
+        `starts`, it is not added to what the sums are."""
         (left_memory, left_index, left_lies), (right_memory, right_index, right_lies) = left, right
         stmt = WarpgroupMultiply(
             sums=memory_of(sums),
@@ -61,6 +64,7 @@ class AsynchronousBuilder(Blocks):
             right_index=self._operand(right_index, U32),
             right_lies=right_lies,
             steps=steps,
+            starts=starts,
             where=calling_line(),
         )
         self.emit(stmt)

@@ -204,7 +204,7 @@ class _Printer:
                 left, right = self._at(stmt.left, stmt.left_index), self._at(stmt.right, stmt.right_index)
                 left, right = f"{left}{_lies(stmt.left_lies)}", f"{right}{_lies(stmt.right_lies)}"
                 shape = f"{stmt.dtype}, {stmt.columns} columns, {stmt.steps} steps"
-                return f"warpgroup {self._of(stmt.sums)} += {left} @ {right} of {shape}"
+                return f"warpgroup {self._of(stmt.sums)} {'=' if stmt.starts else '+='} {left} @ {right} of {shape}"
             case DescribeMatrix():
                 table, source = self._at(stmt.table, stmt.slot), self._at(stmt.source, stmt.source_index)
                 lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)} words"

@@ -182,13 +182,12 @@ class _Builder:
 
     def _begin_scores(self, block: Ref) -> None:
         slot = block & (_ROOM - 1)
-        self._clear(self._scores, KEYS // 2)
         for number in range(self._blocks):
             row = self._warpgroup * ROWS + number * self._form.queries
             left = self._local, row * _ROW_WORDS, self._turned
             keys_at = slot * 2 * self._side_words + (self._sides_at + number * KEYS * _ROW_WORDS)
             right = self._local, keys_at, self._turned
-            self._multiply(self._scores, KEYS, left, right)
+            self._multiply(self._scores, KEYS, left, right, starts=not number)
 
     def _begin_sums(self, block: Ref) -> None:
         """Begins to add up the values of a block, whose weights are there."""
@@ -232,8 +231,8 @@ class _Builder:
             with k.if_(block + 1 < self._count):
                 self._await_side(block + 1, 0)
 
-    def _multiply(self, sums: Ref, columns: int, left: _Side, right: tuple[Ref, Ref, Swizzled]) -> None:
-        self._k.warpgroup_multiply(sums, self._form.dtype, columns, left, right, BOX_COLUMNS // INNER)
+    def _multiply(self, sums: Ref, columns: int, left: _Side, right: _Side, *, starts: bool = False) -> None:
+        self._k.warpgroup_multiply(sums, self._form.dtype, columns, left, right, BOX_COLUMNS // INNER, starts=starts)
 
     def _clear(self, array: Ref, count: int) -> None:
         with self._k.for_(0, count, hint="i", unroll=count) as i:
