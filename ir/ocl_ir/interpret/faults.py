@@ -12,7 +12,8 @@ from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data, overflows
 from ocl_ir.interpret.races import Race, Touch
-from ocl_ir.kernel.grammar import GroupStmt, Kernel, Let, Stmt, SubgroupStmt, WarpgroupMultiply, walk
+from ocl_ir.kernel.asynchronous import WARPGROUP, Await, WarpgroupMultiply
+from ocl_ir.kernel.grammar import GroupStmt, Kernel, Let, Stmt, SubgroupStmt, walk
 from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.types import element
 
@@ -54,13 +55,14 @@ class Faults:
         return neighbourhood(self._kernel, stmt)
 
     def check_whole_group(self, stmt: GroupStmt, active: Data) -> Data:
-        """The work-items that come to a statement: all of a group, but to a product of a warpgroup all of some of them.
+        """The work-items that come to a statement: all of a group, but to products of warpgroups all of some of them.
         Raises `IRError` where only a part does, or they are no whole sub-groups, which it is about."""
         size = stmt.size if isinstance(stmt, SubgroupStmt) else 0
         if size and active.size % size:
             fact = f"group {self.group} has {active.size} work-items, which are no whole sub-groups of {size}"
             self.fail(IRError, fact, stmt, "launch groups that the sub-group's size divides")
-        together = active.reshape(-1, size if isinstance(stmt, WarpgroupMultiply) else active.size)
+        is_of_warpgroup = isinstance(stmt, WarpgroupMultiply) or (isinstance(stmt, Await) and stmt.what == "products")
+        together = active.reshape(-1, WARPGROUP if is_of_warpgroup else active.size)
         if np.any(together.any(axis=1) != together.all(axis=1)):
             kind = type(stmt).__name__.lower()
             reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)))

@@ -199,9 +199,11 @@ class _Machine:
             case Return():
                 self._returned = self._returned | active
                 return self._nobody()
-            case Commit() | Await():
+            case Commit():
                 self._faults.check_whole_group(stmt, active)
-                self._pending.batch(stmt)
+                self._pending.commit()
+            case Await():
+                self._pending.await_(stmt, self._faults.check_whole_group(stmt, active))
             case CopyAsync():
                 self._pending.copy(stmt, items)
             case WarpgroupMultiply():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ocl_ir.kernel.asynchronous import WARPGROUP, WarpgroupMultiply
+from ocl_ir.kernel.asynchronous import WARPGROUP, Await, WarpgroupMultiply
 from ocl_ir.kernel.fault import Fault, name_of, quoted
 from ocl_ir.kernel.grammar import (
     Array,
@@ -79,7 +79,8 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
 
 def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
     """Each barrier orders some memory; it, and whatever else a group does together, is in no loop's header, and every
-    work-item of the group comes to it or none; to a product of a warpgroup every one of the warpgroup."""
+    work-item of the group comes to it or none; to products of warpgroups, and to what waits for them, every one of a
+    warpgroup."""
     if not any(isinstance(stmt, GroupStmt) for stmt in walk(kernel.body)):
         return
     headers = {id(stmt) for loop in walk(kernel.body) if isinstance(loop, While) for stmt in walk(loop.header)}
@@ -88,7 +89,8 @@ def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
     for stmt in walk(kernel.body):
         if not isinstance(stmt, GroupStmt):
             continue
-        cause = (of_warpgroups if isinstance(stmt, WarpgroupMultiply) else flow).cause(stmt)
+        is_of_warpgroup = isinstance(stmt, WarpgroupMultiply) or (isinstance(stmt, Await) and stmt.what == "products")
+        cause = (of_warpgroups if is_of_warpgroup else flow).cause(stmt)
         kind = type(stmt).__name__.lower()
         if isinstance(stmt, Barrier) and not (stmt.local or stmt.global_):
             yield Fault("a barrier that orders no memory", stmt, "name local or global memory, or remove it")

@@ -218,7 +218,7 @@ class _Builder:
         with k.else_(), k.if_((following > 0) & (following < self._count)):
             self._begin_scores(following)
             self._begin_sums(following - 1)
-        k.await_("products")
+            k.await_("products")
         for half in range(2):  # all come here: they exchange numbers
             for distance in (1, 2):
                 k.assign(
