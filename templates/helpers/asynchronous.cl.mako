@@ -47,6 +47,7 @@ static inline ulong matrix_at(__local const uint *words, const uint block)
 <%def name="warpgroup_multiply(t)">\
 <%
     held = t.left_turned is None
+    mark = "=" if t.starts else "+"
     at = t.count + (4 if held else 1)
     left = "{" + ", ".join(f"%{t.count + i}" for i in range(4)) + "}" if held else f"%{t.count}"
 %>\
@@ -57,7 +58,7 @@ static inline void ${t.name}(float *sums, ${"const uint *left" if held else "con
                  "wgmma.mma_async.sync.aligned.m64n${t.columns}k16.f32.${t.dtype}.${t.dtype} "
                  "{${", ".join(f"%{i}" for i in range(t.count))}}, "
                  "${left}, %${at}, p, 1, 1, ${"" if held else f"{int(not t.left_turned)}, "}${int(not t.right_turned)}; }"
-                 : ${",\n                   ".join(", ".join(f'"{'=' if t.starts else '+'}f"(sums[{i}])' for i in range(first, min(first + 8, t.count))) for first in range(0, t.count, 8))}
+                 : ${",\n                   ".join(", ".join(f'"{mark}f"(sums[{i}])' for i in range(first, min(first + 8, t.count))) for first in range(0, t.count, 8))}
                  : ${", ".join(f'"r"(left[{i}])' for i in range(4)) if held else '"l"(left)'}, "l"(right)
                  : "memory");
 }

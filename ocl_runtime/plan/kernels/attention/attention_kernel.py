@@ -10,6 +10,7 @@ Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018;
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -34,9 +35,19 @@ _ROOM = 2
 _ROW_WORDS = ROW_BYTES // 4
 _GREATER = InlineC("fmax({0}, {1})", F32, np.fmax)
 """The greater one of two numbers; a NaN is none, and comes up again in its weight."""
-_EXP2 = InlineC("native_exp2({0})", F32, np.exp2)
-"""Weights are rounded to halves: what the device has for exponentials is exact enough."""
+_LATE = 8.0
+"""By how much the logarithm of a weight may exceed 0 before sums are scaled: halves hold such weights as exactly."""
 _Side: TypeAlias = tuple[Ref, Ref | int, Swizzled | None]
+
+
+def _instruction(ptx: str, dtype: DType, sources: str, reference: Callable[..., Any]) -> InlineC:
+    """An instruction of some float32, the constraints of whose operands are given, as an operation."""
+    name, letter = ("uint", "r") if dtype is U32 else ("float", "f")
+    return InlineC(f'({{{{ {name} y; asm("{ptx}" : "={letter}"(y) : {sources}); y; }}}})', dtype, reference)
+
+
+_EXP2 = _instruction("ex2.approx.ftz.f32 %0, %1;", F32, '"f"({0})', np.exp2)
+"""Weights are rounded to halves: what the device has for exponentials is exact enough."""
 
 
 def _packed(dtype: DType) -> InlineC:
@@ -46,9 +57,7 @@ def _packed(dtype: DType) -> InlineC:
         halves = [bits_of(x) if dtype is BF16 else x.astype(np.float16).view(np.uint16) for x in (low, high)]
         return halves[0].astype(np.uint32) | halves[1].astype(np.uint32) << 16
 
-    instruction = f"cvt.rn.{dtype}x2.f32 %0, %1, %2;"
-    text = f'({{ uint word; asm("{instruction}" : "=r"(word) : "f"({{1}}), "f"({{0}})); word; }})'
-    return InlineC(text.replace("({ ", "({{ ").replace("; })", "; }})"), U32, reference)
+    return _instruction(f"cvt.rn.{dtype}x2.f32 %0, %1, %2;", U32, '"f"({1}), "f"({0})', reference)
 
 
 _PACK = {dtype: _packed(dtype) for dtype in (F16, BF16)}
@@ -149,9 +158,15 @@ class _Builder:
             k.barrier()
             self._begin_scores(const(0))
             k.await_("products")
-            with k.for_(0, self._count * 2, hint="phase") as phase:
-                self._phase(phase, first, greatest, totals)
-            self._begin_sums(self._count - 1)
+            self._mask(const(0), first)
+            self._weigh(greatest, totals)
+            self._pack()
+            self._await_next(const(0))
+            last = k.let(self._count - 1, "last")
+            with k.for_(0, last, hint="block") as block:
+                self._step(block, first, greatest, totals)
+            k.barrier()
+            self._begin_sums(last)
             k.await_("products")
         self._store(head, first, totals)
         return k.build()
@@ -178,6 +193,12 @@ class _Builder:
         slot = block & (_ROOM - 1)
         self._k.await_boxes(self._there, slot * 2 + side, (block >> 1) & 1)
 
+    def _await_next(self, block: Ref) -> None:
+        """Waits for the values of a block and the keys of the one behind it."""
+        self._await_side(block, 1)
+        with self._k.if_(block + 1 < self._count):
+            self._await_side(block + 1, 0)
+
     # ------------------------------------------------------------------ one block of keys
 
     def _begin_scores(self, block: Ref) -> None:
@@ -198,38 +219,25 @@ class _Builder:
             right = self._local, at + number * BOX_COLUMNS * _ROW_WORDS, self._down
             self._multiply(self._sums, self._form.length, left, right)
 
-    def _phase(self, phase: Ref, first: Ref, greatest: list[Ref], totals: list[Ref]) -> None:
-        """Some warpgroups compute weights of their block, while the others multiply for the next one; then it is the
-        other way round."""
-        k, late = self._k, self._warpgroup & 1
-        is_odd, block = k.op("eq", phase & 1, 1, hint="is_odd"), phase >> 1
-        k.barrier()  # behind which nobody needs the keys of this block, nor the values before, where the phase is odd
-        with k.if_(self._is_first & is_odd):
-            with k.if_(block + 1 < self._count):
-                self._copy_side(block + 1, 1)
+    def _step(self, block: Ref, first: Ref, greatest: list[Ref], totals: list[Ref]) -> None:
+        """Adds up the values of a block, and computes the weights of the next one meanwhile."""
+        k = self._k
+        k.barrier()  # behind which nobody needs the keys of this block, nor the values before
+        with k.if_(self._is_first):
+            self._copy_side(block + 1, 1)
             with k.if_(block + 2 < self._count):
                 self._copy_side(block + 2, 0)
-        following = k.let(phase + 1 - late >> 1, "following")
-        weighs = k.op("eq", phase + late & 1, 0, hint="weighs")
-        most = [k.variable(kept, hint="most") for kept in greatest]
-        with k.if_(weighs):
-            self._mask(following, first)
-            self._find_greatest(most)
-        with k.else_(), k.if_((following > 0) & (following < self._count)):
-            self._begin_scores(following)
-            self._begin_sums(following - 1)
-            k.await_("products")
-        for half in range(2):  # all come here: they exchange numbers
-            for distance in (1, 2):
-                k.assign(
-                    most[half], k.op(_GREATER, most[half], k.shuffle(k.let(most[half]), self._lane ^ distance, 32))
-                )
-        with k.if_(weighs):
-            self._weigh(most, greatest, totals)
-        with k.if_(~is_odd):
-            self._await_side(block, 1)
-            with k.if_(block + 1 < self._count):
-                self._await_side(block + 1, 0)
+        self._begin_scores(block + 1)
+        self._begin_sums(block)
+        k.await_("products", pending=KEYS // BOX_COLUMNS)
+        self._mask(block + 1, first)
+        factors = self._weigh(greatest, totals)
+        # What a loop waits for comes between weights and sums: NVIDIA's compiler moves exponentials behind a mere wait
+        # for products, where nothing goes on meanwhile.
+        self._await_next(block + 1)
+        k.await_("products")
+        self._scale(factors)
+        self._pack()
 
     def _multiply(self, sums: Ref, columns: int, left: _Side, right: _Side, *, starts: bool = False) -> None:
         self._k.warpgroup_multiply(sums, self._form.dtype, columns, left, right, BOX_COLUMNS // INNER, starts=starts)
@@ -258,22 +266,22 @@ class _Builder:
                     score = k.load(self._scores, at)
                     k.store(self._scores, at, k.op("select", key < own, score, float("-inf")))
 
-    def _find_greatest(self, most: list[Ref]) -> None:
-        k, count = self._k, KEYS // 8
-        with k.for_(0, count, hint="fragment", unroll=count) as fragment:
-            for half in range(2):
-                for step in range(2):
-                    score = k.load(self._scores, fragment * 4 + (2 * half + step))
-                    k.assign(most[half], k.op(_GREATER, most[half], score))
-
-    def _weigh(self, most: list[Ref], greatest: list[Ref], totals: list[Ref]) -> None:
-        """Makes weights of scores, and scales what was added up before."""
+    def _weigh(self, greatest: list[Ref], totals: list[Ref]) -> list[Ref]:
+        """Makes weights of scores; what was added up before is to be scaled by the factors that come back."""
         k, count, scale = self._k, KEYS // 8, self._sizes["scale"]
         factors = []
         for half in range(2):
-            base = k.let(k.op("select", k.op("eq", most[half], float("-inf")), 0.0, -most[half] * scale), "base")
+            most = k.variable(greatest[half], hint="most")
+            with k.for_(0, count, hint="fragment", unroll=count) as fragment:
+                for step in range(2):
+                    k.assign(most, k.op(_GREATER, most, k.load(self._scores, fragment * 4 + (2 * half + step))))
+            for distance in (1, 2):
+                k.assign(most, k.op(_GREATER, most, k.shuffle(k.let(most), self._lane ^ distance, 32)))
+            exceeds = (most - greatest[half]) * scale > _LATE
+            k.assign(most, k.op("select", exceeds, most, greatest[half]))
+            base = k.let(k.op("select", k.op("eq", most, float("-inf")), 0.0, -most * scale), "base")
             factor = k.op(_EXP2, k.op("fma", greatest[half], scale, base), hint="factor")
-            k.assign(greatest[half], most[half])
+            k.assign(greatest[half], most)
             k.assign(totals[half], totals[half] * factor)
             factors.append(factor)
             with k.for_(0, count, hint="fragment", unroll=count) as fragment:
@@ -282,14 +290,21 @@ class _Builder:
                     weight = k.op(_EXP2, k.op("fma", k.load(self._scores, at), scale, base))
                     k.assign(totals[half], totals[half] + weight)
                     k.store(self._scores, at, weight)
-        length = self._form.length // 8
-        with k.for_(0, length, hint="fragment", unroll=length) as fragment:
+        return factors
+
+    def _scale(self, factors: list[Ref]) -> None:
+        k, length = self._k, self._form.length // 8
+        changes = k.op("ne", factors[0], 1.0) | k.op("ne", factors[1], 1.0)
+        with k.if_(changes), k.for_(0, length, hint="fragment", unroll=length) as fragment:
             for half in range(2):
                 for step in range(2):
                     at = fragment * 4 + (2 * half + step)
                     k.store(self._sums, at, k.load(self._sums, at) * factors[half])
 
-        with k.for_(0, KEYS // 4, hint="word", unroll=KEYS // 4) as word:
+    def _pack(self) -> None:
+        """Rounds weights, two for each word of the left operand."""
+        k, count = self._k, KEYS // 4
+        with k.for_(0, count, hint="word", unroll=count) as word:
             pair = [k.load(self._scores, word * 2 + step) for step in range(2)]
             k.store(self._weights, word, k.op(_PACK[self._form.dtype], *pair))
 
