@@ -12,7 +12,6 @@ from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data, overflows
 from ocl_ir.interpret.races import Race, Touch
-from ocl_ir.kernel.asynchronous import WARPGROUP, Await, WarpgroupMultiply
 from ocl_ir.kernel.grammar import GroupStmt, Kernel, Let, Stmt, SubgroupStmt, walk
 from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.types import element
@@ -55,19 +54,17 @@ class Faults:
         return neighbourhood(self._kernel, stmt)
 
     def check_whole_group(self, stmt: GroupStmt, active: Data) -> Data:
-        """The work-items that come to a statement: all of a group, but to products of warpgroups all of some of them.
-        Raises `IRError` where only a part does, or they are no whole sub-groups, which it is about."""
-        size = stmt.size if isinstance(stmt, SubgroupStmt) else 0
-        if size and active.size % size:
-            fact = f"group {self.group} has {active.size} work-items, which are no whole sub-groups of {size}"
-            self.fail(IRError, fact, stmt, "launch groups that the sub-group's size divides")
-        is_of_warpgroup = isinstance(stmt, WarpgroupMultiply) or (isinstance(stmt, Await) and stmt.what == "products")
-        together = active.reshape(-1, WARPGROUP if is_of_warpgroup else active.size)
-        if np.any(together.any(axis=1) != together.all(axis=1)):
+        """All work-items of a group. Raises `IRError` where only a part of them comes to a statement, or they are no
+        whole sub-groups, which it is about."""
+        if not active.all():
             kind = type(stmt).__name__.lower()
             reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)))
             fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
             self.fail(IRError, fact, stmt, f"move the {kind} to where the whole group passes")
+        size = stmt.size if isinstance(stmt, SubgroupStmt) else 0
+        if size and active.size % size:
+            fact = f"group {self.group} has {active.size} work-items, which are no whole sub-groups of {size}"
+            self.fail(IRError, fact, stmt, "launch groups that the sub-group's size divides")
         return np.flatnonzero(active)
 
     def check_exact(self, stmt: Let, args: Sequence[Data], items: Data) -> None:

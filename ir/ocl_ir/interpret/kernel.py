@@ -199,11 +199,9 @@ class _Machine:
             case Return():
                 self._returned = self._returned | active
                 return self._nobody()
-            case Commit():
+            case Commit() | Await():
                 self._faults.check_whole_group(stmt, active)
-                self._pending.commit()
-            case Await():
-                self._pending.await_(stmt, self._faults.check_whole_group(stmt, active))
+                self._pending.batch(stmt)
             case CopyAsync():
                 self._pending.copy(stmt, items)
             case WarpgroupMultiply():

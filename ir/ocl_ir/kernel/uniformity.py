@@ -66,10 +66,9 @@ class Uniformity:
         return self._causes.get(id(stmt))
 
 
-def uniformity(kernel: Kernel, size: int = 0) -> Uniformity:
-    """The analysis of a kernel whose values are defined before they are used: of its groups, or of each `size`
-    work-items that follow each other, for which their number over `size` is the same, too."""
-    analysis = _Analysis(kernel, size)
+def uniformity(kernel: Kernel) -> Uniformity:
+    """The analysis of a kernel whose values are defined before they are used."""
+    analysis = _Analysis(kernel)
     known = -1
     while known != analysis.knowledge():
         known = analysis.knowledge()
@@ -78,11 +77,8 @@ def uniformity(kernel: Kernel, size: int = 0) -> Uniformity:
 
 
 class _Analysis:
-    def __init__(self, kernel: Kernel, size: int) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._size = size if kernel.group_size is not None and kernel.group_size[1:] == (1, 1) else 0
-        self._numbers: set[int] = set()
-        """Values that are a work-item's number in its group."""
         self.varying: set[int] = set()
         self.causes: dict[int, Stmt] = {}
         self._loops: list[Stmt] = []
@@ -111,9 +107,7 @@ class _Analysis:
     def _statement(self, stmt: Stmt, cause: Stmt | None) -> None:
         match stmt:
             case Let():
-                if stmt.op == "local_id":
-                    self._numbers.add(stmt.result.id)
-                joined = stmt.op != "uniform" and not self._is_number_of(stmt) and self._any_varies(stmt.args)
+                joined = stmt.op != "uniform" and self._any_varies(stmt.args)
                 self._vary(stmt.result.id, stmt.op in _VARYING_QUESTIONS or joined)
             case Load():
                 fixed = stmt.pointer.id in self._fixed
@@ -148,18 +142,6 @@ class _Analysis:
                 self._returned = cause
                 for loop in self._loops:
                     self._ragged.setdefault(id(loop), cause)
-
-    def _is_number_of(self, let: Let) -> bool:
-        """Whether a value is the number of the work-items that are looked at together."""
-        if not self._size or let.op != "udiv":
-            return False
-        item, size = let.args
-        return (
-            isinstance(item, Value)
-            and item.id in self._numbers
-            and isinstance(size, Const)
-            and size.value == self._size
-        )
 
     def _loop(self, stmt: Stmt, parts: tuple[Block, ...], cause: Stmt | None) -> None:
         self._loops.append(stmt)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ocl_ir.kernel.asynchronous import WARPGROUP, Await, WarpgroupMultiply
 from ocl_ir.kernel.fault import Fault, name_of, quoted
 from ocl_ir.kernel.grammar import (
     Array,
@@ -79,19 +78,15 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
 
 def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
     """Each barrier orders some memory; it, and whatever else a group does together, is in no loop's header, and every
-    work-item of the group comes to it or none; to products of warpgroups, and to what waits for them, every one of a
-    warpgroup."""
+    work-item of the group comes to it or none."""
     if not any(isinstance(stmt, GroupStmt) for stmt in walk(kernel.body)):
         return
     headers = {id(stmt) for loop in walk(kernel.body) if isinstance(loop, While) for stmt in walk(loop.header)}
     flow = uniformity(kernel)
-    of_warpgroups = uniformity(kernel, WARPGROUP)
     for stmt in walk(kernel.body):
         if not isinstance(stmt, GroupStmt):
             continue
-        is_of_warpgroup = isinstance(stmt, WarpgroupMultiply) or (isinstance(stmt, Await) and stmt.what == "products")
-        cause = (of_warpgroups if is_of_warpgroup else flow).cause(stmt)
-        kind = type(stmt).__name__.lower()
+        cause, kind = flow.cause(stmt), type(stmt).__name__.lower()
         if isinstance(stmt, Barrier) and not (stmt.local or stmt.global_):
             yield Fault("a barrier that orders no memory", stmt, "name local or global memory, or remove it")
         elif id(stmt) in headers:
