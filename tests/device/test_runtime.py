@@ -33,7 +33,7 @@ STATISTICS = {
     "launch": {"launches", "compiled"},
     "program": {"memory_hits", "disk_hits", "built", "damaged", "dropped", "evicted"},
     "kernel": {"hits", "misses", "evictions", "kernels"},
-    "plan": {"hits", "misses", "loaded", "damaged", "evictions", "plans", "nbytes"},
+    "plan": {"hits", "misses", "loaded", "damaged", "evictions", "plans", "nbytes", "tuned"},
     "stream": {"waits", "waits_elided", "flushes", "host_waits", "failures"},
     "memory": MEMORY,
     "pinned": MEMORY,
@@ -226,7 +226,7 @@ def test_statistics_count(make: Callable[..., Runtime]) -> None:
     assert found["program"] == {"memory_hits": 0, "disk_hits": 0, "built": 2, "damaged": 0, "evicted": 0, "dropped": 0}
     assert found["kernel"] == {"hits": 0, "misses": 2, "evictions": 0, "kernels": 2}
     assert found["plan"].pop("nbytes") > 0
-    assert found["plan"] == {"hits": 1, "misses": 2, "loaded": 0, "damaged": 0, "evictions": 0, "plans": 2}
+    assert found["plan"] == {"hits": 1, "misses": 2, "loaded": 0, "damaged": 0, "evictions": 0, "plans": 2, "tuned": 0}
     memory = found["memory"]
     assert (memory["allocations"], memory["created"]) == (5, 1)
     assert json.loads(json.dumps(found)) == found

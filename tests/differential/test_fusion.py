@@ -186,7 +186,11 @@ def by_rules(arrays: Sequence[Any], rules: Sequence[Rule], operations_per_byte: 
     target = replace(runtime.executor.target, operations_per_byte=operations_per_byte)
     executor = runtime.executor
     priced = SimpleNamespace(
-        target=target, kernels=executor.kernels, allocate=executor.allocate, watch_fusion=executor.watch_fusion
+        target=target,
+        kernels=executor.kernels,
+        allocate=executor.allocate,
+        choices=None,
+        watch_fusion=executor.watch_fusion,
     )
     return plan([one._node for one in arrays], priced, rules=rules)
 

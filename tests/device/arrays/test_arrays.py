@@ -279,11 +279,12 @@ NO_VALUES = {
 }  # fmt: skip
 """Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
 ELSEWHERE = {
-    "add_at", "angle", "argsort", "bincount", "complex_of", "conv", "histogram", "max_pool", "mean_pool", "set_at",
-    "sort", "top_k", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "add_at", "angle", "argsort", "attention", "attention_gradients", "bincount", "complex_of", "conv", "histogram",
+    "max_pool", "mean_pool", "set_at", "sort", "top_k", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values",
 }  # fmt: skip
 """Tested by `test_adding.py`, `test_complex.py`, `test_indexing.py`, `test_selecting.py`, `test_sets.py`,
-`test_sorting.py`, `tests/differential/test_counting.py` and `tests/differential/test_channels.py`."""
+`test_sorting.py` and, in `tests/differential/`, `test_attention.py`, `test_channels.py` and `test_counting.py`."""
 
 
 def evaluated(code: str) -> ocl.Array:

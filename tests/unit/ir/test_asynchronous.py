@@ -367,6 +367,68 @@ def test_each_warpgroup_has_its_own_product() -> None:
     np.testing.assert_array_equal(got.reshape(128, 16), left @ right.T)
 
 
+@pytest.mark.parametrize(("dtype", "steps"), [(F16, 1), (BF16, 4)], ids=str)
+def test_left_operands_that_work_items_hold(dtype: DType, steps: int) -> None:
+    lies = Swizzled(turned=True, block=0), Swizzled(turned=False, block=0)
+    left, right = operands(64, steps)
+    p = Products(64)
+    p.load()
+    held = p.k.array(U32, 4 * steps, space="private", hint="held")
+    row, pair = p.k.op("udiv", p.item, 32) * 16 + (p.item >> 2 & 7), p.item & 3
+    for word in range(4 * steps):  # as Swizzled has it: the units of 16 bytes of a row, exchanged
+        own, unit = p.k.let(row + 8 * (word % 2)), word // 2
+        p.k.store(held, word, p.k.load(p.stage, own * 32 + ((own & 7) ^ unit) * 4 + pair))
+    sides = (held, 0, None), (p.stage, RIGHT, lies[1])
+    p.k.warpgroup_multiply(p.sums, dtype, 64, *sides, steps)
+    p.k.await_("products")
+    p.store()
+    np.testing.assert_array_equal(p.result(words_of(left, right, lies, dtype)), [left @ right.T])
+
+
+def test_held_operands_are_left_alone_while_products_go_on() -> None:
+    p = Products(8)
+    p.load()
+    held = p.k.array(U32, 4, space="private", hint="held")
+    with p.k.for_(0, 4) as word:
+        p.k.store(held, word, 0)
+    p.k.warpgroup_multiply(p.sums, F16, 8, (held, 0, None), (p.stage, RIGHT, Swizzled(turned=True, block=0)), 1)
+    p.k.store(held, 2, 1)
+    p.k.await_("products")
+    p.fails(MemoryAccessError, "accesses held[2], which a copy or product that goes on still needs")
+
+
+@pytest.mark.parametrize("starts", [False, True])
+def test_products_that_start_sums_forget_what_these_were(starts: bool) -> None:
+    lies = Swizzled(turned=True, block=0), Swizzled(turned=True, block=0)
+    left, right = operands(16, 1)
+    p = Products(16)
+    p.load()
+    sides = (p.stage, 0, lies[0]), (p.stage, RIGHT, lies[1])
+    for number in range(3):
+        p.k.warpgroup_multiply(p.sums, F16, 16, *sides, 1, starts=starts and number == 1)
+    p.k.await_("products")
+    p.store()
+    times = 2 if starts else 3
+    np.testing.assert_array_equal(p.result(words_of(left, right, lies, F16)), [times * left @ right.T])
+
+
+def test_products_that_start_sums_need_none() -> None:
+    k = KernelBuilder("products", group_size=(WARPGROUP, 1, 1))
+    out, stage = k.pointer("out", F32), k.array(U32, 8192, align=1024)
+    item, sums = k.item("local_id"), k.array(F32, 4, space="private")
+    with k.for_(item, 8192, WARPGROUP) as j:
+        k.store(stage, j, 0)
+    k.barrier()
+    side = stage, 0, Swizzled(turned=True, block=0)
+    k.warpgroup_multiply(sums, F16, 8, side, side, 1, starts=True)
+    k.await_("products")
+    k.store(out, item, k.load(sums, 3))
+    verify(kernel := k.build())
+    got = np.ones(WARPGROUP, "f4")
+    run(kernel, {"out": got}, (WARPGROUP,), (WARPGROUP,))
+    assert not got.any()
+
+
 def test_products_that_go_on_add_up() -> None:
     lies = Swizzled(turned=True, block=0), Swizzled(turned=True, block=0)
     left, right = operands(16, 1)

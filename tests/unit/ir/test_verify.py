@@ -166,7 +166,7 @@ def copy_async(**changes: object) -> Kernel:
 
 def warpgroup(**changes: object) -> Kernel:
     """A kernel that multiplies 64 rows by 64 columns over 64 places."""
-    stmt = WarpgroupMultiply(SUMS, F16, 64, STAGE, u(0), TURNED, u(2048), TURNED, 4)
+    stmt = WarpgroupMultiply(SUMS, F16, 64, STAGE, u(0), TURNED, STAGE, u(2048), TURNED, 4)
     return body(*STAGED, ITEM_, LOAD_F, replace(stmt, **changes))  # type: ignore[arg-type]
 
 
@@ -665,7 +665,7 @@ CASES = [
     Case(
         "barriers_are_uniform",
         "divergent warpgroupmultiply",
-        body(*STAGED, ITEM_, LOW_, If(LOW, (WarpgroupMultiply(SUMS, F16, 8, STAGE, N, TURNED, N, TURNED, 1),))),
+        body(*STAGED, ITEM_, LOW_, If(LOW, (WarpgroupMultiply(SUMS, F16, 8, STAGE, N, TURNED, STAGE, N, TURNED, 1),))),
         warpgroup(),
     ),
     Case(
@@ -709,7 +709,9 @@ CASES = [
     Case("copy_types", "the number 1.0:f32 is f32", copy_async(source_index=f(1.0)), copy_async()),
     Case("warpgroup_types", "no product of a warpgroup is of f64", warpgroup(dtype=F64), warpgroup(dtype=BF16)),
     Case("warpgroup_types", "with local u32* align 1024 and", warpgroup(sums=STAGE), warpgroup()),
-    Case("warpgroup_types", "and global u32*", warpgroup(left=K), warpgroup()),
+    Case("warpgroup_types", "and global u32*", warpgroup(right=K), warpgroup()),
+    Case("warpgroup_types", "whose left operand is global u32*", warpgroup(left=K), warpgroup()),
+    Case("warpgroup_types", "whose left operand is local u32*", warpgroup(left_lies=None), warpgroup()),
     Case("warpgroup_types", "of 60 columns", warpgroup(columns=60), warpgroup()),
     Case("warpgroup_types", "of 264 columns", warpgroup(columns=264), warpgroup()),
     Case("warpgroup_types", "and 0 steps", warpgroup(steps=0), warpgroup()),
@@ -723,7 +725,9 @@ CASES = [
         body(
             Array(STAGE, 4096),
             Array(SUMS, 64),
-            WIDE := WarpgroupMultiply(SUMS, F16, 128, STAGE, u(0), TURNED, u(0), Swizzled(turned=False, block=0), 1),
+            WIDE := WarpgroupMultiply(
+                SUMS, F16, 128, STAGE, u(0), TURNED, STAGE, u(0), Swizzled(turned=False, block=0), 1
+            ),
         ),
         body(Array(STAGE, 4096), Array(SUMS, 64), replace(WIDE, right_lies=Swizzled(turned=False, block=1024))),
     ),
