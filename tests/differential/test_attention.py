@@ -17,6 +17,10 @@ from tests.support.depth import with_builds
 _ERRORS = {"f4": 1e-5, "f2": 4e-3, "f8": 1e-12}
 
 
+def scale_of(q: np.ndarray, scale: float | None) -> float:
+    return 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+
+
 def weights_by_numpy(q: np.ndarray, k: np.ndarray, mask: np.ndarray | None, *, causal: bool, scale: float) -> Any:
     n, m = q.shape[-2], k.shape[-2]
     scores = q @ np.swapaxes(k, -1, -2) * scale
@@ -35,7 +39,7 @@ def by_numpy(
 ) -> Any:
     q, k, v = (x.astype("f8") for x in (q, k, v))
     k, v = (np.repeat(x, q.shape[-3] // k.shape[-3], -3) for x in (k, v))
-    return weights_by_numpy(q, k, mask, causal=causal, scale=scale or 1 / math.sqrt(q.shape[-1])) @ v
+    return weights_by_numpy(q, k, mask, causal=causal, scale=scale_of(q, scale)) @ v
 
 
 def gradients_by_numpy(
@@ -43,7 +47,7 @@ def gradients_by_numpy(
     *, causal: bool, scale: float | None,
 ) -> list[Any]:  # fmt: skip
     q, k, v, gradient = (x.astype("f8") for x in (q, k, v, gradient))
-    shape, shared, scale = k.shape, q.shape[-3] // k.shape[-3], scale or 1 / math.sqrt(q.shape[-1])
+    shape, shared, scale = k.shape, q.shape[-3] // k.shape[-3], scale_of(q, scale)
     k, v = (np.repeat(x, shared, -3) for x in (k, v))
     weights = weights_by_numpy(q, k, mask, causal=causal, scale=scale)
     by_weights = gradient @ np.swapaxes(v, -1, -2)
@@ -71,7 +75,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     q, k, v, gradient = (rng.standard_normal(shape).astype(dtype) for shape in (*shapes, (*front, heads, n, e)))
     return {
         "q": q, "k": k, "v": v, "gradient": gradient, "mask": mask,
-        "causal": draw(st.booleans()), "scale": draw(st.sampled_from([None, 0.25])),
+        "causal": draw(st.booleans()), "scale": draw(st.sampled_from([None, 0.25, 0.0, -0.5])),
     }  # fmt: skip
 
 

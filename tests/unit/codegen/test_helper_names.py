@@ -13,7 +13,8 @@ from ocl_runtime.codegen.templates import HELPERS
 FUNCTIONS = sorted(
     {*HELPERS["matrix_instructions"], *HELPERS["asynchronous"], "await_copies_0", "await_products_12"}
     - {"await_copies", "await_products", "warpgroup_multiply"}
-    | {WarpgroupTypes(F16, 64, turned, turned).name for turned in (True, False)}
+    | {WarpgroupTypes(F16, 64, turned, turned, False).name for turned in (True, False)}
+    | {WarpgroupTypes(F16, 64, None, True, True).name}
 )
 
 

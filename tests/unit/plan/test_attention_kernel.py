@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.attention import Attention
 from ocl_ir.kernel.grammar import CopyBox, WarpgroupMultiply, walk
@@ -15,6 +16,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import BF16
 from tests.differential.test_attention import by_numpy
 from tests.support.depth import NIGHTLY
+from tests.support.interpreted import InterpretedRuntime
 from tests.unit.plan.test_plan import Desk
 from tests.unit.plan.test_product_tiles import WARPGROUPS
 
@@ -40,6 +42,24 @@ def test_attention_is_that_of_numpy(shape: tuple[tuple[int, ...], int, int, int,
     statements = [type(stmt) for stmt in walk(launches[1].kernel.body)]
     assert {CopyBox, WarpgroupMultiply} <= set(statements)
     np.testing.assert_allclose(desk.values(root), by_numpy(q, k, v, None, causal=causal, scale=None), atol=2e-3)
+
+
+def test_sums_are_scaled_when_much_greater_scores_come() -> None:
+    desk, rng = Desk(WARPGROUPS), np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((1, rows, 64)).astype("f2") for rows in (40, 500, 500))
+    k *= np.repeat(np.linspace(0.1, 4, 4), 125).astype("f2")[:, None]  # from block to block the greatest score rises
+    root = graph.custom_call(Attention(False, 1.0), *(desk.buffer(side) for side in (q, k, v)))
+    np.testing.assert_allclose(desk.values(root), by_numpy(q, k, v, None, causal=False, scale=1.0), atol=4e-3)
+
+
+@pytest.mark.parametrize(("scale", "is_one"), [(0.5, True), (0.0, False), (-0.5, False)])
+def test_only_what_grows_with_scores_is_one_kernel(scale: float, is_one: bool) -> None:
+    rng = np.random.default_rng(4)
+    with xp.use(InterpretedRuntime(WARPGROUPS)) as runtime:
+        q, k, v = (rng.standard_normal((1, rows, 64)).astype("f2") for rows in (16, 24, 24))
+        found = xp.attention(q, k, v, scale=scale)
+        np.testing.assert_allclose(found.numpy(), by_numpy(q, k, v, None, causal=False, scale=scale), atol=4e-3)
+    assert ("attention" in [launch.kernel.name for launch in runtime.launched]) == is_one
 
 
 def test_bfloat16() -> None:

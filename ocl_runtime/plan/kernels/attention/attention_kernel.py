@@ -38,6 +38,7 @@ _GREATER = InlineC("fmax({0}, {1})", F32, np.fmax)
 _LATE = 8.0
 """By how much the logarithm of a weight may exceed 0 before sums are scaled: halves hold such weights as exactly."""
 _Side: TypeAlias = tuple[Ref, Ref | int, Swizzled | None]
+_Right: TypeAlias = tuple[Ref, Ref | int, Swizzled]
 
 
 def _instruction(ptx: str, dtype: DType, sources: str, reference: Callable[..., Any]) -> InlineC:
@@ -239,7 +240,7 @@ class _Builder:
         self._scale(factors)
         self._pack()
 
-    def _multiply(self, sums: Ref, columns: int, left: _Side, right: _Side, *, starts: bool = False) -> None:
+    def _multiply(self, sums: Ref, columns: int, left: _Side, right: _Right, *, starts: bool = False) -> None:
         self._k.warpgroup_multiply(sums, self._form.dtype, columns, left, right, BOX_COLUMNS // INNER, starts=starts)
 
     def _clear(self, array: Ref, count: int) -> None:
