@@ -24,7 +24,7 @@ from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
 from ocl_runtime.plan.fusion.operands import read_in_place
 from ocl_runtime.plan.fusion.products import with_products
-from ocl_runtime.plan.fusion.values import Leaf, Lookup, Operation, Product, Value, dtype_of
+from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
 from ocl_runtime.plan.kernels.custom_call import Call, call_launches
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
@@ -257,15 +257,8 @@ class _Planner:
         for result in bundle.results:
             node, layout = result.group.root, Layout.contiguous(bundle.shape)
             memory.put(node, memory.fresh(node, result.group.layout))
-            place = max(0, result.value - 2)  # the operands are no values of the kernel
-            outputs.append(Output(place, layout, memory.result(node).storage, node.dtype))
-        computed: tuple[Value, ...] = (Product(root.dtype),)
-        for value in values[3:]:
-            if isinstance(value, Operation):
-                computed += (value._replace(args=tuple(arg - 2 for arg in value.args)),)
-            else:
-                computed += (value,)
-        elements = Elements(computed, tuple(outputs), bundle.shape)
+            outputs.append(Output(result.value, layout, memory.result(node).storage, node.dtype))
+        elements = Elements.behind_operands(root.dtype, values, outputs, bundle.shape)
         where = bundle.results[-1].group.root.where
         self.launches += product_launches(contraction, elements, self._executor.allocate, self._lowering(where))
 

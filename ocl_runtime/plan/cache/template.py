@@ -153,13 +153,8 @@ class Template:
 
         nodes, leaves, donation = unplanned.nodes, unplanned.leaves, unplanned.donation
         self.donated, self.made_for = donation.storages, unplanned.sizes
-        memory = Slots(
-            executor.target,
-            executor.kernels,
-            len(leaves),
-            watch_fusion=unplanned.watch_fusion,
-            choices=executor.choices,
-        )
+        watch, choices = unplanned.watch_fusion, executor.choices
+        memory = Slots(executor.target, executor.kernels, len(leaves), watch_fusion=watch, choices=choices)
         needed = {nodes[index] for index in donation.needed}
         offered = Donation([leaves[index] for index in donation.storages], needed)
         made = (
@@ -169,9 +164,8 @@ class Template:
         )
         index_of = {node: index for index, node in reversed([*enumerate(nodes)])}
         wanted = set() if unplanned.into else needed.union(unplanned.roots)  # what was written twice is one node here
-        computed = [
-            (index, made.computed[node]) for index, node in enumerate(nodes) if node in wanted and node in made.computed
-        ]
+        wanted = wanted & made.computed.keys()
+        computed = [(index, made.computed[node]) for index, node in enumerate(nodes) if node in wanted]
         kept = {result.storage.index for _, result in computed if result.storage is not None}
         results = [slot for slot in memory.slots if slot.index in kept]
         on_the_way = [slot for slot in memory.slots if slot.index not in kept]

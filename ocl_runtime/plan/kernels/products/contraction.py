@@ -124,6 +124,17 @@ class Elements:
         return len(self.values) == 1
 
     @classmethod
+    def behind_operands(
+        cls, dtype: DType, values: Sequence[Value], outputs: Sequence[Output], shape: Shape
+    ) -> Elements:
+        """What a group computes, whose values begin with both operands, which are none of the kernel's, and with their
+        product."""
+        operands = 2
+        computed = (_moved(value, -operands) for value in values[operands + 1 :])
+        stored = (output._replace(value=max(0, output.value - operands)) for output in outputs)
+        return cls((Product(dtype), *computed), tuple(stored), shape)
+
+    @classmethod
     def bare(cls, contraction: Contraction, storage: Storage) -> Elements:
         """The product itself, in dense memory."""
         m, n, _ = contraction.sizes
@@ -157,11 +168,10 @@ def sum_of_parts(parts: Storage, elements: Elements, count: int, contraction: Co
         Fold("sum", accumulator, contraction.dtype, 0),
     ]
     for value in elements.values[1:]:
-        if isinstance(value, Operation):
-            values.append(value._replace(args=tuple(arg + 1 for arg in value.args)))
-        else:
-            assert isinstance(value, Leaf)
+        if isinstance(value, Leaf):
             values.append(value._replace(layout=_behind(value.layout, count)))
+        else:
+            values.append(_moved(value, 1))
     outputs = [
         output._replace(value=output.value + 1, layout=_behind(output.layout, count), row=True)
         for output in elements.outputs
@@ -173,6 +183,11 @@ def sum_of_parts(parts: Storage, elements: Elements, count: int, contraction: Co
         order=order(layout, (0,), accumulator, accumulator, target),
         outputs=tuple(outputs),
     )
+
+
+def _moved(value: Value, by: int) -> Value:
+    """A value whose arguments have other numbers."""
+    return value._replace(args=tuple(arg + by for arg in value.args)) if isinstance(value, Operation) else value
 
 
 def _behind(layout: Layout, count: int) -> Layout:
