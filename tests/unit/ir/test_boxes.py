@@ -298,17 +298,41 @@ def test_barriers_are_ready_behind_a_barrier() -> None:
     b.fails(DataRaceError, "data race on there[0]")
 
 
-@pytest.mark.parametrize("before", [False, True])
-def test_others_see_boxes_behind_a_barrier(before: bool) -> None:
-    """One before the wait does not order."""
+def test_who_has_waited_sees_boxes_without_a_barrier() -> None:
     b = Boxes()
     b.init()
     b.copy()
-    if before:
-        b.k.barrier()
     b.k.await_boxes(b.there, 0, 0)
     b.store()
-    b.fails(DataRaceError, "data race on stage[")
+    np.testing.assert_array_equal(b.result(described(MATRIX, 128))[:BOX_WORDS], box(0, 0, 128))
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_others_see_boxes_behind_a_barrier(before: bool) -> None:
+    """One before the wait does not order; nor does it if somebody waits too late."""
+    for late in (False, True):
+        b = Boxes()
+        b.init()
+        b.copy()
+        if before:
+            b.k.barrier()
+        with b.k.if_(b.item < 4):
+            b.k.await_boxes(b.there, 0, 0)
+        b.store()
+        if late:
+            b.k.await_boxes(b.there, 0, 0)
+        b.fails(DataRaceError, "data race on stage[")
+
+
+def test_who_waits_later_sees_boxes_too() -> None:
+    b = Boxes()
+    b.init()
+    b.copy()
+    for own in (b.item < 4, b.item >= 4):
+        with b.k.if_(own):
+            b.k.await_boxes(b.there, 0, 0)
+    b.store()
+    np.testing.assert_array_equal(b.result(described(MATRIX, 128))[:BOX_WORDS], box(0, 0, 128))
 
 
 def test_a_box_comes_behind_who_reads_what_was_there() -> None:
