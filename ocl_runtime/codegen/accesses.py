@@ -17,6 +17,7 @@ from ocl_ir.kernel.grammar import (
     Load,
     MatrixMultiply,
     Operand,
+    ReleaseBoxes,
     Shuffle,
     Store,
     Value,
@@ -177,6 +178,9 @@ class Accesses:
             case AwaitBoxes():
                 self.helpers["await_boxes", U32] = None
                 return [f"await_boxes({self.address(stmt.barriers, stmt.number)}, {self.operand(stmt.parity).text})"]
+            case ReleaseBoxes():
+                self.helpers["release_boxes", U32] = None
+                return [f"release_boxes({self.address(stmt.barriers, stmt.number)})"]
             case WarpgroupMultiply():
                 return self._products(stmt)
 

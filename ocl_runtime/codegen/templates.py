@@ -31,7 +31,7 @@ HELPERS = {
     "matrix_instructions": ("matrix_f16", "matrix_bf16", "matrix_f64"),
     "asynchronous": (
         "copy_async", "commit_copies", "await_copies", "await_products", "begin_products", "end_products", "matrix_at",
-        "warpgroup_multiply", "describe_matrix", "init_boxes", "copy_box", "await_boxes",
+        "warpgroup_multiply", "describe_matrix", "init_boxes", "copy_box", "await_boxes", "release_boxes",
     ),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
     "division": ("first_reciprocal", "first_reciprocal_root", "lanes_div", "lanes_sqrt"),

@@ -131,3 +131,11 @@ static inline void await_boxes(__local const ulong *barrier, const uint parity)
     }
 }
 </%def>
+##
+<%def name="release_boxes(t)">\
+static inline void release_boxes(__local ulong *barrier)
+{
+    asm volatile("{ .reg .pred p; .reg .u32 lane; bar.warp.sync 0xffffffff; mov.u32 lane, %%laneid; setp.eq.u32 p, lane, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }"
+                 :: "r"((uint)(size_t)barrier) : "memory");
+}
+</%def>

@@ -13,6 +13,7 @@ from ocl_ir import passes
 from ocl_ir.graph.build import Node
 from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.subgroups import Subgroups
 from ocl_ir.types import F32, DType
 from ocl_runtime.plan.cache.evaluation import AnyPlan
 from ocl_runtime.plan.cache.plans import PlanCache
@@ -22,6 +23,9 @@ from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.planner import Fusion
 from ocl_runtime.plan.registry import Registry
 from ocl_runtime.plan.target import Target
+
+_WARPS = Subgroups(sizes=(32,), spelling="ptx")
+"""Of devices whose warpgroups multiply."""
 
 
 class Storage:
@@ -81,7 +85,8 @@ class InterpretedRuntime:
     def _passed(self, kernel: Kernel) -> Kernel:
         """The kernel as a device would get it, verified after each pass."""
         if id(kernel) not in self._ready:
-            self._ready[id(kernel)] = (kernel, passes.run(kernel))
+            subgroups = _WARPS if self.target.warpgroups else None
+            self._ready[id(kernel)] = (kernel, passes.run(kernel, pipeline=passes.for_target(subgroups)))
         return self._ready[id(kernel)][1]
 
     def allocate(self, nbytes: int, where: str = "", *, wait: bool = True) -> Storage:

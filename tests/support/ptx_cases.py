@@ -132,16 +132,19 @@ def box() -> KernelBuilder:
     k = KernelBuilder("box", group_size=(WARP, 1, 1), note="y = a[8:16, 64:128]    as it lies in local memory")
     a, maps, y = k.pointer("a", U32, align=16), k.pointer("maps", U32, align=128), k.pointer("y", U32)
     stage, there = k.array(U32, 8 * 32, align=1024, hint="stage"), k.array(U64, 1, hint="there")
+    released = k.array(U64, 1, hint="released")
     item = k.item("local_id", hint="item")
     with k.if_(item == 0):
         k.init_boxes(there, 1, 1)
+        k.init_boxes(released, 1, 1)
     k.barrier()
     with k.if_(item == 0):
         k.copy_box((stage, 0), a, (maps, 0), column=64, row=8, rows=8, barrier=(there, 0))
     k.await_boxes(there, 0, 0)
-    k.barrier()
     with k.for_(item, 8 * 32, WARP, hint="word") as word:
         k.store(y, word, k.load(stage, word))
+    k.release_boxes(released, 0)
+    k.await_boxes(released, 0, 0)
     return k
 
 

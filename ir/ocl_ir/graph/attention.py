@@ -7,6 +7,7 @@ these. `causal`: query i sees keys up to i + m - n. Each is one kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ocl_ir.graph.library_algorithm import LibraryAlgorithm, Typed
 from ocl_ir.types import F32
@@ -32,26 +33,15 @@ class Attention(LibraryAlgorithm):
 
 
 @dataclass(frozen=True, slots=True)
-class AttentionByQueries(LibraryAlgorithm):
-    """The gradient by queries, of queries, keys, values, the gradient by the result, all that `Attention` gives, and of
-    each query the sum of gradient times result, (…, heads, n) in float32."""
+class AttentionGradient(LibraryAlgorithm):
+    """The gradient by queries, keys or values: of these, the gradient by the result, all that `Attention` gives, and of
+    each query the sum of gradient times result, (…, heads, n) in float32. By keys and values it is the sum over the
+    heads that share them."""
 
+    by: Literal["queries", "keys", "values"]
     causal: bool
     scale: float
 
     def result(self, *operands: Typed) -> Typed:
-        """As the queries."""
-        return operands[0]
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionByKeys(LibraryAlgorithm):
-    """The gradients by keys and by values, (…, 2 key heads, m, d), those by all keys first; of the same operands."""
-
-    causal: bool
-    scale: float
-
-    def result(self, *operands: Typed) -> Typed:
-        """As keys and values."""
-        dtype, (*front, key_heads, m, length) = operands[1]
-        return Typed(dtype, (*front, 2 * key_heads, m, length))
+        """As what it is by."""
+        return operands[("queries", "keys", "values").index(self.by)]

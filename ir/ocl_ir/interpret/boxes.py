@@ -12,7 +12,7 @@ from ocl_ir.errors import IRError
 from ocl_ir.interpret.accesses import Accesses
 from ocl_ir.interpret.faults import Faults
 from ocl_ir.interpret.operation import Data
-from ocl_ir.interpret.races import ATOMIC, READ, WRITE
+from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
 from ocl_ir.interpret.values import Values
 from ocl_ir.kernel.asynchronous import (
     ALIGNMENT,
@@ -24,6 +24,7 @@ from ocl_ir.kernel.asynchronous import (
     CopyBox,
     DescribeMatrix,
     InitBoxes,
+    ReleaseBoxes,
     Swizzled,
 )
 from ocl_ir.kernel.grammar import Operand, Stmt
@@ -50,23 +51,26 @@ class _Begun(NamedTuple):
 
 @dataclass
 class _Barrier:
-    """How many boxes a turn has, those of this turn, how many turns are over, and which work-items have waited for the
-    last one."""
+    """How many boxes a turn has; the boxes of this turn and the intervals of its releases; how many turns are over; of
+    the last one which work-items have waited for it, and the interval before which its releases order all."""
 
     boxes: int
     awaited: Data
     begun: list[_Begun] = field(default_factory=list)
+    releases: list[int] = field(default_factory=list)
     turns: int = 0
+    ordered: int = 0
 
 
 class Boxes:
     """The boxes of a group that are on their way."""
 
-    def __init__(self, values: Values, accesses: Accesses, faults: Faults, items: int) -> None:
-        self._values, self._accesses, self._faults, self._items = values, accesses, faults, items
+    def __init__(self, values: Values, accesses: Accesses, faults: Faults, items: int, clock: Clock | None) -> None:
+        self._values, self._accesses, self._faults = values, accesses, faults
+        self._items, self._clock = items, clock
         self._barriers: dict[tuple[int, int], _Barrier] = {}
 
-    def run(self, stmt: DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes, items: Data) -> None:
+    def run(self, stmt: DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | ReleaseBoxes, items: Data) -> None:
         """Runs a statement for some work-items."""
         match stmt:
             case DescribeMatrix():
@@ -77,6 +81,8 @@ class Boxes:
                 self._copy(stmt, items)
             case AwaitBoxes():
                 self._await(stmt, items)
+            case ReleaseBoxes():
+                self._release(stmt, items)
 
     def end(self) -> None:
         """Raises `IRError` where a group ends before what it has begun."""
@@ -163,19 +169,37 @@ class Boxes:
             if parity > 1:
                 self._faults.fail(IRError, f"a wait for parity {parity}", stmt, "turns have the parities 0, 1, 0, …")
             if barrier.turns % 2 != parity:
-                barrier.awaited[own] = True
+                self._passed(barrier, own)
                 continue
-            if len(barrier.begun) != barrier.boxes:
-                fact = f"{len(barrier.begun)} boxes for barrier {number}, which waits for {barrier.boxes}"
+            count = len(barrier.begun) + len(barrier.releases)
+            if count != barrier.boxes:
+                fact = f"{count} boxes for barrier {number}, which waits for {barrier.boxes}"
                 remedy = "copy as many boxes in each turn as the barrier was made for, and await one turn after another"
                 self._faults.fail(IRError, fact, stmt, remedy)
-            barrier.awaited = self._nobody()
-            barrier.awaited[own] = True
+            barrier.awaited, barrier.ordered = self._nobody(), min(barrier.releases, default=0)
+            self._passed(barrier, own)
             for begun in barrier.begun:
                 begun.finish(barrier.awaited)
-            barrier.begun, barrier.turns = [], barrier.turns + 1
+            barrier.begun, barrier.releases, barrier.turns = [], [], barrier.turns + 1
 
-    def _barrier(self, stmt: CopyBox | AwaitBoxes, number: int, items: Data) -> _Barrier:
+    def _passed(self, barrier: _Barrier, items: Data) -> None:
+        """Work-items have waited for the last turn."""
+        barrier.awaited[items] = True
+        if self._clock is not None:
+            self._clock.awaited(items, barrier.ordered)
+
+    def _release(self, stmt: ReleaseBoxes, items: Data) -> None:
+        numbers = self._values.at(stmt.number, items)
+        interval = 0 if self._clock is None else self._clock.release()
+        for number in np.unique(numbers).tolist():
+            own = items[numbers == number]
+            teams = np.unique(own // stmt.size)
+            if teams.size * stmt.size != own.size:
+                fact = f"{own.size} work-items come to a release, in {teams.size} parts of {stmt.size}"
+                self._faults.fail(IRError, fact, stmt, f"let all {stmt.size} neighbours come to it")
+            self._barrier(stmt, number, own).releases += [interval] * teams.size
+
+    def _barrier(self, stmt: CopyBox | AwaitBoxes | ReleaseBoxes, number: int, items: Data) -> _Barrier:
         self._accesses.reach(stmt, ATOMIC, stmt.barriers, np.full(items.size, number), items)
         return self._barriers[stmt.barriers.id, number]
 

@@ -1,14 +1,13 @@
 """Data races, seen in the shadow of memory.
 
 The interpreter runs a group in lock step, which hides races. So every watched element has a shadow that remembers who
-touched it. A touch is one number, a stamp, that packs three: the interval between two barriers, the work-item, the
-statement. Intervals are counted over all groups, so that shadows need no clearing at a barrier: an older interval's
-stamp is smaller.
+touched it. A touch is one number, a stamp, that packs three: the interval, the work-item, the statement. Intervals are
+counted over all groups, so that shadows need no clearing. A new one begins with each barrier, behind which no work-item
+races with what was before, and with each release, behind which none does that has waited for it.
 
-For each kind of touch an element keeps three stamps: the first of this interval, one of another work-item in this
-interval, and the earliest of the whole run. Two are enough inside a group: whoever comes next, a different work-item is
-among them if there was any. One is enough between groups, which run one after the other: if the earliest is of this
-group, all are.
+For each kind of touch an element keeps three stamps: the last one, the last one of another work-item, and the earliest
+of the whole run. Two are enough inside a group: whoever comes next, the last touch of a different work-item is among
+them. One is enough between groups, which run one after the other: if the earliest is of this group, all are.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Race(NamedTuple):
 class Arrival(NamedTuple):
     """What has come to cells by itself: its stamp, which cells, and which work-items have waited for it."""
 
-    stamp: Data
+    stamp: int
     has_come: Data
     awaited: Data
 
@@ -57,15 +56,27 @@ class Clock:
         self._statements = statements
         self._interval = _NEVER
         self._group_starts: list[int] = []
+        self._ordered = np.zeros(items, np.int64)
+        """For each work-item the first interval that has no order before it."""
 
     def start_group(self) -> None:
         """The next group begins."""
-        self._interval += 1
+        self.barrier()
         self._group_starts.append(self._interval)
 
     def barrier(self) -> None:
         """A barrier of this space: what came before is ordered before what comes now."""
         self._interval += 1
+        self._ordered[:] = self._interval
+
+    def release(self) -> int:
+        """Some work-items say that they are done; gives the interval before which all is for who waits for them."""
+        self._interval += 1
+        return self._interval
+
+    def awaited(self, items: Data, interval: int) -> None:
+        """Work-items have waited for that."""
+        self._ordered[items] = np.maximum(self._ordered[items], interval)
 
     def stamps(self, items: Data, statement: int) -> Data:
         """The stamps of touches by work-items, now."""
@@ -78,10 +89,14 @@ class Clock:
         interval, item = divmod(actor, self._items)
         return Touch(bisect_right(self._group_starts, interval) - 1, item, statement)
 
-    def is_now(self, stamps: Data) -> Data:
-        """Which stamps are of the current interval."""
-        current: Data = stamps >= self._interval * self._items * self._statements
-        return current
+    def is_unordered(self, stamps: Data, items: Data) -> Data:
+        """Which stamps have no order before what work-items do now."""
+        unordered: Data = stamps >= self._ordered[items] * self._items * self._statements
+        return unordered
+
+    def is_over(self, stamp: int) -> bool:
+        """Whether a stamp has an order before whatever any work-item does now."""
+        return stamp < int(self._ordered.min()) * self._items * self._statements
 
     def is_another_group(self, stamps: Data) -> Data:
         """Which stamps are of a group that ran before."""
@@ -89,8 +104,9 @@ class Clock:
         return before
 
     def same_item(self, stamps: Data, others: Data) -> Data:
-        """Where two stamps of one interval are of one work-item."""
-        same: Data = stamps // self._statements == others // self._statements
+        """Where two stamps are of one work-item; what was never touched is of none."""
+        item, other = stamps // self._statements % self._items, others // self._statements % self._items
+        same: Data = (item == other) & (stamps != _NEVER) & (others != _NEVER)
         return same
 
 
@@ -115,8 +131,9 @@ class Shadow:
         race = self.met(WRITE, cells, items, statement)
         has_come = np.zeros(self._size, np.bool_)
         has_come[cells] = True
-        self._arrivals = [arrival for arrival in self._arrivals if self._clock.is_now(arrival.stamp)]
-        self._arrivals.append(Arrival(self._clock.stamps(items[:1], statement), has_come, awaited))
+        stamp = int(self._clock.stamps(items[:1], statement)[0])
+        self._arrivals = [arrival for arrival in self._arrivals if not self._clock.is_over(arrival.stamp)]
+        self._arrivals.append(Arrival(stamp, has_come, awaited))
         return race
 
     def met(self, kind: int, cells: Data, items: Data, statement: int) -> Race | None:
@@ -124,16 +141,18 @@ class Shadow:
         clock = self._clock
         stamps = clock.stamps(items, statement)
         for arrival in self._arrivals:
-            clash = clock.is_now(arrival.stamp) & arrival.has_come[cells] & ~arrival.awaited[items]
-            race = self._race(clash, cells, stamps, np.broadcast_to(arrival.stamp, stamps.shape))
+            come = np.full(stamps.shape, arrival.stamp)
+            clash = arrival.has_come[cells] & ~arrival.awaited[items] & clock.is_unordered(come, items)
+            race = self._race(clash, cells, stamps, come)
             if race is not None:
                 return race
         for other in _CONFLICTS[kind]:
             if other not in self._kinds:
                 continue
-            first, second, earliest = (row[cells] for row in self._kinds[other])
-            for seen in (first, second):
-                race = self._race(clock.is_now(seen) & ~clock.same_item(seen, stamps), cells, stamps, seen)
+            last, before, earliest = (row[cells] for row in self._kinds[other])
+            for seen in (last, before):
+                clash = clock.is_unordered(seen, items) & ~clock.same_item(seen, stamps)
+                race = self._race(clash, cells, stamps, seen)
                 if race is not None:
                     return race
             race = self._race(clock.is_another_group(earliest), cells, stamps, earliest)
@@ -144,11 +163,13 @@ class Shadow:
     def _note(self, kind: int, cells: Data, stamps: Data) -> None:
         if kind not in self._kinds:
             self._kinds[kind] = np.full((3, self._size), _NEVER, np.int64)
-        first, second, earliest = self._kinds[kind]
-        stale = ~self._clock.is_now(first[cells])
-        first[cells[stale]] = stamps[stale]
-        different = ~self._clock.same_item(first[cells], stamps)
-        second[cells[different]] = stamps[different]
+        last, before, earliest = self._kinds[kind]
+        known = last[cells]
+        moves = ~self._clock.same_item(known, stamps)
+        before[cells[moves]] = known[moves]
+        last[cells] = stamps
+        different = ~self._clock.same_item(last[cells], stamps)
+        before[cells[different]] = stamps[different]
         new = earliest[cells] == _NEVER
         earliest[cells[new]] = stamps[new]
 

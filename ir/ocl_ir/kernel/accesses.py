@@ -13,6 +13,7 @@ from ocl_ir.kernel.grammar import (
     InitBoxes,
     Kernel,
     Load,
+    ReleaseBoxes,
     Stmt,
     Store,
     Value,
@@ -45,7 +46,7 @@ def accesses(stmt: Stmt) -> tuple[tuple[Value, int], ...]:
         case CopyBox():
             counted = stmt.barriers, READ | WRITE
             return (stmt.pointer, WRITE), (stmt.source, READ), (stmt.table, READ), counted
-        case AwaitBoxes():
+        case AwaitBoxes() | ReleaseBoxes():
             return ((stmt.barriers, READ | WRITE),)
     return ()
 

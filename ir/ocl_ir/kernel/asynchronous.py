@@ -8,6 +8,7 @@
     InitBoxes barriers, boxes                        each barrier waits for so many boxes in turn
     CopyBox local[index] = table[slot], column, row  64 columns by some rows of a matrix; zeros where it has none
     AwaitBoxes barriers[number], parity              goes on when the boxes of a turn are there; turns are 0, 1, 0, …
+    ReleaseBoxes barriers[number]                    says that work-items need boxes no more; others await that as boxes
 
 Each work-item waits for its own copies; a barrier behind that shows them to the others. Whoever has waited for boxes
 sees them. Nobody may touch the memory of
@@ -92,7 +93,7 @@ class DescribeMatrix(Statement):
 
 @dataclass(frozen=True, slots=True)
 class InitBoxes(Statement):
-    """Makes `count` barriers in local memory ready, each for `boxes` boxes in a turn."""
+    """Makes `count` barriers in local memory ready, each for `boxes` boxes, or releases, in a turn."""
 
     barriers: Value
     count: int
@@ -119,11 +120,21 @@ class CopyBox(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AwaitBoxes(Statement):
-    """Goes on when the boxes of a barrier's turn of this parity are there."""
+    """Goes on when the boxes of a barrier's turn of this parity are there, or are released."""
 
     barriers: Value
     number: Operand
     parity: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseBoxes(Statement):
+    """Says that work-items are done with what they did before, such as reading boxes: each 32 of them, with
+    consecutive ids, count as one box in the turn of a barrier. Who awaits that turn comes behind it."""
+
+    barriers: Value
+    number: Operand
+    size: ClassVar[int] = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +188,7 @@ class WarpgroupMultiply(Statement):
 
 
 AsyncStmt: TypeAlias = (
-    CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
+    CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | ReleaseBoxes
 )
 
 ASYNC_OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
@@ -187,6 +198,7 @@ ASYNC_OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     InitBoxes: lambda stmt: (stmt.barriers,),
     CopyBox: attrgetter("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
     AwaitBoxes: attrgetter("barriers", "number", "parity"),
+    ReleaseBoxes: attrgetter("barriers", "number"),
 }
 """What each statement reads; `Commit` and `Await` read nothing."""
 
@@ -217,5 +229,7 @@ def asynchronous_with(stmt: AsyncStmt, new: tuple[Operand, ...]) -> AsyncStmt:
         case AwaitBoxes():
             barriers, number, parity = new
             return replace(stmt, barriers=as_pointer(barriers), number=number, parity=parity)
+        case ReleaseBoxes():
+            return replace(stmt, barriers=as_pointer(new[0]), number=new[1])
         case Commit() | Await():
             return stmt

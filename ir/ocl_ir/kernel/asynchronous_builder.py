@@ -12,6 +12,7 @@ from ocl_ir.kernel.asynchronous import (
     CopyBox,
     DescribeMatrix,
     InitBoxes,
+    ReleaseBoxes,
     Swizzled,
     WarpgroupMultiply,
 )
@@ -131,3 +132,7 @@ class AsynchronousBuilder(Blocks):
         """Waits for the boxes of a barrier's turn."""
         at, turn = self._operand(number, U32), self._operand(parity, U32)
         self.emit(AwaitBoxes(memory_of(barriers), at, turn, where=calling_line()))
+
+    def release_boxes(self, barriers: Ref, number: Like) -> None:
+        """Says that work-items, whole 32 of them, are done with what they did before."""
+        self.emit(ReleaseBoxes(memory_of(barriers), self._operand(number, U32), where=calling_line()))

@@ -13,6 +13,7 @@
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
             | Barrier | Collective | Shuffle | MatrixMultiply      see `ocl_ir.kernel.cooperative`
             | CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
+            | ReleaseBoxes
                                                      see `ocl_ir.kernel.asynchronous`
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
@@ -33,6 +34,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from ocl_ir.kernel.asynchronous import (
     ASYNC_OPERANDS,
+    WARPGROUP,
     AsyncStmt,
     Await,
     AwaitBoxes,
@@ -41,6 +43,7 @@ from ocl_ir.kernel.asynchronous import (
     CopyBox,
     DescribeMatrix,
     InitBoxes,
+    ReleaseBoxes,
     WarpgroupMultiply,
     asynchronous_with,
 )
@@ -52,8 +55,8 @@ __all__ = [
     "Array", "Assign", "AsyncStmt", "Atomic", "AtomicOp", "Await", "AwaitBoxes", "Barrier", "Block", "Break",
     "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "CopyBox", "DescribeMatrix", "For",
     "GroupStmt", "If", "InitBoxes", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param", "Print",
-    "Return", "Shuffle", "Statement", "Stmt", "Store", "SubgroupStmt", "Value", "Variable", "WarpgroupMultiply",
-    "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
+    "ReleaseBoxes", "Return", "Shuffle", "Statement", "Stmt", "Store", "SubgroupStmt", "Value", "Variable",
+    "WarpgroupMultiply", "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
 ]  # fmt: skip
 
 
@@ -200,6 +203,18 @@ class Return(Statement):
 SubgroupStmt: TypeAlias = Collective | Shuffle | MatrixMultiply | WarpgroupMultiply
 """What whole sub-groups of `size` items do; of a collective without size, the group."""
 GroupStmt: TypeAlias = Barrier | SubgroupStmt | Commit | Await
+
+
+def team_of(stmt: GroupStmt) -> int:
+    """How many neighbours come to a statement together, all of them or none; 0: the whole group."""
+    match stmt:
+        case Shuffle() | MatrixMultiply() | WarpgroupMultiply():
+            return stmt.size
+        case Await(what="products"):
+            return WARPGROUP
+    return 0
+
+
 """To what the whole group comes, or nobody."""
 Stmt: TypeAlias = (
     Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle

@@ -25,6 +25,7 @@ from ocl_ir.kernel.grammar import (
     Kernel,
     Let,
     Load,
+    ReleaseBoxes,
     Stmt,
     Store,
     Value,
@@ -62,6 +63,7 @@ def reads(stmt: Stmt, chosen: Mapping[int, Let | Load]) -> list[Value | Variable
 _WRITES = frozenset(
     {
         Store, Atomic, Barrier, CopyAsync, WarpgroupMultiply, Await, DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes,
+        ReleaseBoxes,
     }
 )  # fmt: skip
 """What memory may be otherwise behind."""

@@ -38,6 +38,7 @@ from ocl_ir.kernel.grammar import (
     MatrixMultiply,
     Operand,
     Print,
+    ReleaseBoxes,
     Return,
     Shuffle,
     Stmt,
@@ -218,6 +219,8 @@ class _Printer:
                 return f"copy box {local} = {self._of(stmt.source)} by {table} at {place}, for {barrier}"
             case AwaitBoxes():
                 return f"await {self._at(stmt.barriers, stmt.number)}, parity {self._of(stmt.parity)}"
+            case ReleaseBoxes():
+                return f"release {self._at(stmt.barriers, stmt.number)}"
 
     def _at(self, pointer: Operand, index: Operand) -> str:
         return f"{self._of(pointer)}[{self._of(index)}]"

@@ -26,6 +26,7 @@ from ocl_ir.kernel.grammar import (
     InitBoxes,
     Kernel,
     Operand,
+    ReleaseBoxes,
     Stmt,
     Value,
     WarpgroupMultiply,
@@ -130,6 +131,9 @@ def box_types(kernel: Kernel) -> Iterator[Fault]:
             case AwaitBoxes():
                 yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
                 yield from _indices(kernel, stmt, (stmt.number, stmt.parity))
+            case ReleaseBoxes():
+                yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
+                yield from _indices(kernel, stmt, (stmt.number,))
 
 
 def matrices_are_described_before(kernel: Kernel) -> Iterator[Fault]:

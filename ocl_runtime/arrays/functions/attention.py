@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.attention import Attention, AttentionByKeys, AttentionByQueries
+from ocl_ir.graph.attention import Attention, AttentionGradient
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import caller, calling_line
@@ -186,14 +186,10 @@ def _gradients_in_kernels(
     wide = (Array(cast(x, F32), executor) for x in (gradient, result))
     delta = sum_of(multiply(*wide), axis=-1)._node
     operands = (q, k, v, gradient, whole, delta)
-    by_queries = graph.custom_call(AttentionByQueries(causal, scale), *operands, where=caller())
-    by_both = graph.custom_call(AttentionByKeys(causal, scale), *operands, where=caller())
-    heads = k.shape[-3]
-    by_keys, by_values = (
-        graph.index(by_both, parse_index(by_both.shape, (..., part, slice(None), slice(None))), caller())
-        for part in (slice(heads), slice(heads, None))
-    )
-    return Array(by_queries, executor), Array(by_keys, executor), Array(by_values, executor)
+    by: tuple[Literal["queries", "keys", "values"], ...] = ("queries", "keys", "values")
+    algorithms = (AttentionGradient(each, causal, scale) for each in by)
+    first, second, third = (graph.custom_call(algorithm, *operands, where=caller()) for algorithm in algorithms)
+    return Array(first, executor), Array(second, executor), Array(third, executor)
 
 
 def _check(name: str, q: Array, k: Array, v: Array) -> None:

@@ -30,8 +30,7 @@ _FOURIER = "ocl_runtime.plan.kernels.fourier"
 _LINALG = "ocl_runtime.plan.kernels.linalg"
 _LOWERED_BY: Mapping[str, str] = {
     "Attention": f"{_ATTENTION}:attention_launches",
-    "AttentionByKeys": f"{_ATTENTION}:by_keys_launches",
-    "AttentionByQueries": f"{_ATTENTION}:by_queries_launches",
+    "AttentionGradient": f"{_ATTENTION}:gradient_launches",
     "Cholesky": f"{_LINALG}.cholesky:cholesky_launches",
     "Eigen": f"{_LINALG}.eigen:eigen_launches",
     "FourierTransform": f"{_FOURIER}.passes:transform_launches",

@@ -29,6 +29,12 @@ static inline void init_boxes(__local ulong *barriers, const uint count, const u
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+static inline void release_boxes(__local ulong *barrier)
+{
+    asm volatile("{ .reg .pred p; .reg .u32 lane; bar.warp.sync 0xffffffff; mov.u32 lane, %%laneid; setp.eq.u32 p, lane, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }"
+                 :: "r"((uint)(size_t)barrier) : "memory");
+}
+
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void box(__global const uint *a_buffer,
          const ulong a_offset,
@@ -42,18 +48,21 @@ void box(__global const uint *a_buffer,
     __global uint *y = AT(y_buffer, y_offset);
     __local uint stage[256] __attribute__((aligned(1024)));
     __local ulong there[1];
+    __local ulong released[1];
     const uint item = get_local_id(0);
     const bool is_equal = item == 0;
     if (is_equal) {
         init_boxes(there, 1, 1);
+        init_boxes(released, 1, 1);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (is_equal) {
         copy_box(stage, maps, 64u, 8u, 1024, there);
     }
     await_boxes(there, 0u);
-    barrier(CLK_LOCAL_MEM_FENCE);
     for (uint word = item; word < 256; word += 32) {
         y[word] = stage[word];
     }
+    release_boxes(released);
+    await_boxes(released, 0u);
 }

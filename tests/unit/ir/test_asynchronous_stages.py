@@ -127,6 +127,13 @@ CASES = [
         {"there": READ | WRITE},
         0,
     ),
+    Case(
+        "ReleaseBoxes",
+        lambda w: w.k.release_boxes(w.there, w.n),
+        "release there[n]",
+        {"there": READ | WRITE},
+        0,
+    ),
 ]
 
 

@@ -422,3 +422,96 @@ def test_a_matrix_lies_in_its_memory() -> None:
     arguments = described(MATRIX, 128)
     arguments["source"] = arguments["source"][:2100].copy()
     b.fails(MemoryAccessError, "accesses source[2112], whose length is 2100", arguments)
+
+
+class Ring:
+    """A kernel of two teams of 32 work-items, which read what the first one copies, block by block, into two slots."""
+
+    def __init__(self, turns: int = 2) -> None:
+        self.k = k = KernelBuilder("ring", group_size=(64, 1, 1))
+        self.source, self.table = k.pointer("source", U32, align=16), k.pointer("table", U32, align=128)
+        self.out = k.pointer("out", U32)
+        self.stage = k.array(U32, 2 * BOX_WORDS, align=1024, hint="stage")
+        self.there, self.released = k.array(U64, 2, hint="there"), k.array(U64, turns, hint="released")
+        self.item = k.item("local_id", hint="item")
+        with k.if_(self.item == 0):
+            k.init_boxes(self.there, 2, 1)
+            k.init_boxes(self.released, turns, 2)
+        k.barrier()
+
+    def copy(self, block: Ref) -> None:
+        k, slot = self.k, block & 1
+        place = {"column": 0, "row": block * 2, "rows": ROWS}
+        k.copy_box(
+            (self.stage, slot * BOX_WORDS), self.source, (self.table, MAP_WORDS), **place, barrier=(self.there, slot)
+        )
+
+    def build(self, *, waits: bool = True, releases: bool = True, blocks: int = 5) -> Kernel:
+        k, const = self.k, self.k.const
+        with k.if_(self.item == 0):
+            self.copy(const(0, U32))
+        with k.for_(0, blocks, hint="block") as block:
+            with k.if_((self.item == 0) & (block + 1 < blocks)):
+                if waits:
+                    with k.if_(block > 0):
+                        k.await_boxes(self.released, (block - 1) & 1, ((block - 1) >> 1) & 1)
+                self.copy(block + 1)
+            k.await_boxes(self.there, block & 1, (block >> 1) & 1)
+            with k.for_(self.item, BOX_WORDS, 64) as j:
+                k.store(self.out, j, k.load(self.stage, (block & 1) * BOX_WORDS + (BOX_WORDS - 1 - j)))
+            if releases:
+                k.release_boxes(self.released, block & 1)
+        verify(k.build())
+        return k.build()
+
+
+def test_memory_is_used_again_behind_a_release() -> None:
+    arguments = described(MATRIX, 128)
+    run(Ring().build(), arguments, (64,))
+    last = described(MATRIX, 128)
+    np.testing.assert_array_equal(arguments["out"][:BOX_WORDS], box(8, 0, 128)[::-1])
+    assert not last["out"].any()
+
+
+def test_memory_that_is_not_awaited_is_a_race() -> None:
+    with pytest.raises(DataRaceError, match=r"data race on stage\["):
+        run(Ring().build(waits=False), described(MATRIX, 128), (64,))
+
+
+def test_a_release_that_does_not_come_is_awaited_in_vain() -> None:
+    with pytest.raises(IRError, match="0 boxes for barrier 0, which waits for 2"):
+        run(Ring().build(releases=False), described(MATRIX, 128), (64,))
+
+
+def test_teams_release_as_a_whole() -> None:
+    ring = Ring()
+    with ring.k.if_(ring.item < 40):
+        ring.k.release_boxes(ring.released, 0)
+    with pytest.raises(IRError, match="40 work-items come to a release, in 2 parts of 32"):
+        run(ring.build(), described(MATRIX, 128), (64,))
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_only_who_waits_for_a_release_comes_behind_it(waits: bool) -> None:
+    k = KernelBuilder("late", group_size=(64, 1, 1))
+    cell, released, y = k.array(U32, 1, hint="cell"), k.array(U64, 1, hint="released"), k.pointer("y", U32)
+    item = k.item("local_id", hint="item")
+    with k.if_(item == 0):
+        k.init_boxes(released, 1, 2)
+    k.barrier()
+    with k.if_(item == 32):
+        k.store(cell, 0, 1)
+    k.release_boxes(released, 0)
+    with k.if_(item == 1):
+        if waits:
+            k.await_boxes(released, 0, 0)
+        k.store(cell, 0, 2)
+        k.store(y, 0, k.load(cell, 0))
+    verify(k.build())
+    arguments = {"y": np.zeros(1, "u4")}
+    if waits:
+        run(k.build(), arguments, (64,))
+        assert arguments["y"][0] == 2
+    else:
+        with pytest.raises(DataRaceError, match=r"data race on cell\["):
+            run(k.build(), arguments, (64,))

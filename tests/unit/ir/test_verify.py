@@ -36,6 +36,7 @@ from ocl_ir.kernel.grammar import (
     MatrixMultiply,
     Param,
     Print,
+    ReleaseBoxes,
     Return,
     Shuffle,
     Store,
@@ -756,6 +757,8 @@ CASES = [
     Case("box_types", "where boxes need u64", boxes(AwaitBoxes(STAGE, N, N)), boxes(AwaitBoxes(THERE, N, N))),
     Case("box_types", "the number f is f32", boxes(AwaitBoxes(THERE, F, N)), boxes(AwaitBoxes(THERE, N, N))),
     Case("box_types", "the number f is f32", boxes(AwaitBoxes(THERE, N, F)), boxes(AwaitBoxes(THERE, N, N))),
+    Case("box_types", "where boxes need u64", boxes(ReleaseBoxes(STAGE, N)), boxes(ReleaseBoxes(THERE, N))),
+    Case("box_types", "the number f is f32", boxes(ReleaseBoxes(THERE, F)), boxes(ReleaseBoxes(THERE, N))),
     Case(
         "matrices_are_described_before",
         "a box by a description in k, which the same kernel writes",
@@ -994,6 +997,6 @@ def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
     seen = {type(stmt) for case in CASES for stmt in walk(case.good.body)}
     assert seen == {
         Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Shuffle, MatrixMultiply,
-        CopyAsync, Commit, Await, WarpgroupMultiply, DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes, Print, Break,
-        Continue, Return,
+        CopyAsync, Commit, Await, WarpgroupMultiply, DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes,
+        ReleaseBoxes, Print, Break, Continue, Return,
     }  # fmt: skip

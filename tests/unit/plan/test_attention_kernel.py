@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -75,9 +76,9 @@ def test_gradients_are_those_of_numpy(
         found = [x.numpy() for x in (result, *by)]
     kernels = [launch.kernel.name for launch in runtime.launched]
     # Attention itself is computed once.
-    assert sorted(kernels) == [
-        "attention", "attention_by_keys", "attention_by_queries", "describe", "describe", "describe", "mul_sum"
-    ]  # fmt: skip
+    assert Counter(kernels) == Counter(
+        attention=1, attention_by_queries=1, attention_by_keys=1, attention_by_values=1, describe=4, mul_sum=1
+    )
     expected = gradients_by_numpy(q, k, v, gradient, None, causal=causal, scale=None)
     np.testing.assert_allclose(found[0], by_numpy(q, k, v, None, causal=causal, scale=None), atol=3e-3)
     for gradient_found, exact in zip(found[1:], expected, strict=True):

@@ -20,13 +20,15 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, I32, U32, DType
-from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES, ROOM, ROW_WORDS, Parts
+from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES, ROW_WORDS, Parts
 from ocl_runtime.plan.kernels.form import Spec
 
 WARPGROUPS = {64: 3, 128: 2}
 """Of a group, by the length: as many as have registers enough."""
 KEYS = 128
 """Of a block."""
+_ROOM = 3
+"""Blocks of keys and values in local memory: one warpgroup may be a block ahead of the other."""
 _GREATER = InlineC("fmax({0}, {1})", F32, np.fmax)
 """The greater one of two numbers; a NaN is none, and comes up again in its weight."""
 _LATE = 8.0
@@ -63,7 +65,7 @@ class _Builder(Parts):
         self._block_words = KEYS * self.boxes * ROW_WORDS
 
     def build(self) -> Kernel:
-        self.begin(self._blocks_at + 2 * ROOM * self._block_words, 2 * ROOM + 1)
+        self.begin(self._blocks_at + 2 * _ROOM * self._block_words, 2 * _ROOM + 1)
         k, sizes, const = self.k, self.sizes, self.body.const
         # The last queries see the most keys: they begin first.
         tile = sizes["tiles"] - 1 - k.op("urem", self.group, sizes["tiles"])
@@ -78,32 +80,24 @@ class _Builder(Parts):
         count = k.convert(k.op("floordiv", seen + (KEYS - 1), KEYS), U32, hint="count")
         self._count = count
 
-        with k.if_(self.is_first):
-            self.copy("q", self._head, self._first, const(0), self._queries, const(2 * ROOM))
-            with k.if_(const(0) < count):
-                self._copy_keys(const(0))
-                self._copy_values(const(0))
-            with k.if_(const(1) < count):
-                self._copy_keys(const(1))
         self._sums, self._scores = self.numbers(self.length, "sums"), self.numbers(KEYS, "scores")
         self._weights = self.words(KEYS, "weights")
         self.clear(self._sums)
         self._greatest = [k.variable(float("-inf"), F32, f"greatest_{half}") for half in HALVES]
         self._totals = [k.variable(0.0, F32, f"total_{half}") for half in HALVES]
-        k.await_boxes(self.there, 2 * ROOM, 0)
+        with k.if_(self.is_first):
+            self.copy("q", self._head, self._first, const(0), self._queries, const(2 * _ROOM))
+            with k.if_(const(0) < count):
+                self._copy_keys(const(0))
+                self._copy_values(const(0))
+            with k.if_(const(1) < count):
+                self._copy_keys(const(1))
+        k.await_boxes(self.there, 2 * _ROOM, 0)
         with k.if_(const(0) < count):
-            self._await(const(0), 0)
-            k.barrier()
-            self._begin_scores(const(0))
-            k.await_("products")
-            self._mask(const(0))
-            self._weigh()
-            self.pack(self._scores, self._weights, KEYS)
-            self._await_next(const(0))
+            self._begin()
             last = k.let(count - 1, "last")
             with k.for_(0, last, hint="block") as block:
                 self._step(block)
-            k.barrier()
             self._begin_sums(last)
             k.await_("products")
         self._store()
@@ -111,20 +105,23 @@ class _Builder(Parts):
 
     # ------------------------------------------------------------------ blocks of keys and values
 
+    def _slot(self, block: Ref, side: int) -> Ref:
+        """The slot of a block of keys (side 0) or values (1)."""
+        return self.k.op("urem", block, self.body.const(_ROOM)) * 2 + side
+
     def _at(self, block: Ref, side: int) -> Ref:
-        """Where a block of keys (side 0) or values (1) begins."""
-        return ((block & (ROOM - 1)) * 2 + side) * self._block_words + self._blocks_at
+        """Where a block begins."""
+        return self._slot(block, side) * self._block_words + self._blocks_at
 
     def _copy_keys(self, block: Ref) -> None:
-        barrier = (block & (ROOM - 1)) * 2
-        self.copy("k", self._key_head, block * KEYS, self._at(block, 0), KEYS, barrier)
+        self.copy("k", self._key_head, block * KEYS, self._at(block, 0), KEYS, self._slot(block, 0))
 
     def _copy_values(self, block: Ref) -> None:
-        barrier = (block & (ROOM - 1)) * 2 + 1
-        self.copy("v", self._key_head, block * KEYS, self._at(block, 1), KEYS, barrier)
+        self.copy("v", self._key_head, block * KEYS, self._at(block, 1), KEYS, self._slot(block, 1))
 
     def _await(self, block: Ref, side: int) -> None:
-        self.k.await_boxes(self.there, (block & (ROOM - 1)) * 2 + side, (block >> 1) & 1)
+        turn = self.k.op("udiv", block, self.body.const(_ROOM))
+        self.k.await_boxes(self.there, self._slot(block, side), turn & 1)
 
     def _await_next(self, block: Ref) -> None:
         """Waits for the values of a block and the keys of the one behind it."""
@@ -139,15 +136,30 @@ class _Builder(Parts):
         """Begins to add up the values of a block, whose weights are there."""
         return self.add_rows(self._sums, self._weights, (self._at(block, 1), KEYS))
 
+    def _begin(self) -> None:
+        """Computes the weights of the first block."""
+        k, const = self.k, self.body.const
+        self._await(const(0), 0)
+        self._begin_scores(const(0))
+        k.await_("products")
+        self.release(const(0))
+        self._mask(const(0))
+        self._weigh()
+        self.pack(self._scores, self._weights, KEYS)
+        self._await_next(const(0))
+
     def _step(self, block: Ref) -> None:
         """Adds up the values of a block, and computes the weights of the next one meanwhile."""
         k = self.k
-        k.barrier()  # behind which nobody needs the keys of this block, nor the values before
         with k.if_(self.is_first):
+            # Nobody needs the keys of the block before, nor the values before that.
+            with k.if_(block > 0):
+                self.await_released(block - 1)
             self._copy_values(block + 1)
             with k.if_(block + 2 < self._count):
                 self._copy_keys(block + 2)
         self._begin_scores(block + 1)
+        # No branch comes between products and the wait for them: the assembler then lets nothing overlap.
         k.await_("products", pending=self._begin_sums(block))
         self._mask(block + 1)
         factors = self._weigh()
@@ -155,6 +167,7 @@ class _Builder(Parts):
         # for products, where nothing goes on meanwhile.
         self._await_next(block + 1)
         k.await_("products")
+        self.release(block + 1)
         self._scale(factors)
         self.pack(self._scores, self._weights, KEYS)
 

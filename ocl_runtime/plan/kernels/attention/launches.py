@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple, Self
 
-from ocl_ir.graph.attention import Attention, AttentionByKeys, AttentionByQueries
+from ocl_ir.graph.attention import Attention, AttentionGradient
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.grammar import Kernel
@@ -15,7 +14,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import F32, U32, Pointer
 from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel
 from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm, queries
-from ocl_runtime.plan.kernels.attention.gradients_kernel import OWN, GradientForm, Own, box_rows
+from ocl_runtime.plan.kernels.attention.gradients_kernel import ROWS_OF_A_GROUP, GradientForm, box_rows
 from ocl_runtime.plan.kernels.attention.maps import Boxed, describe, in_words
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.form import Parameters
@@ -72,30 +71,26 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     return [described, _launch(kernel, parameters, heads * tiles, attention_kernel.WARPGROUPS[sizes.length], lowering)]
 
 
-def _gradient_launches(own: Own, call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
-    """Two launches, for the gradients by what a group has of its own."""
+def gradient_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
+    """Two launches."""
     algorithm, (*matrices, attended, delta) = call.algorithm, call.operands
-    assert isinstance(algorithm, AttentionByKeys | AttentionByQueries)
+    assert isinstance(algorithm, AttentionGradient)
     q, k = matrices[:2]
-    sizes = _Sizes.of(q, k)
+    sizes, by = _Sizes.of(q, k), algorithm.by
     parameters = Parameters(U32, max(call.result.size, attended.size))
-    boxed = [Boxed(name, each, box_rows(name)) for name, each in zip("qkvg", matrices, strict=True)]
+    named = {name: each for name, each in zip("qkvg", matrices, strict=True) if by != "values" or name != "v"}
+    boxed = [Boxed(name, each, box_rows(by, sizes.length, name)) for name, each in named.items()]
     described = describe(boxed, parameters, allocate, lowering)
-    heads, rows = (sizes.key_heads, sizes.m) if own == "keys" else (sizes.heads, sizes.n)
-    tiles = -(-rows // OWN)
+    heads, rows = (sizes.heads, sizes.n) if by == "queries" else (sizes.key_heads, sizes.m)
+    tiles = -(-rows // ROWS_OF_A_GROUP)
     sizes.give(parameters, tiles, algorithm.scale, attended)
-    parameters.number("factor", F32, algorithm.scale)
-    if own == "keys":
-        parameters.size("own_key_heads", sizes.key_heads)
-    parameters.pointer("delta", Pointer(F32, align=4), Address(delta.storage, delta.layout))
+    if by != "values":
+        parameters.number("factor", F32, algorithm.scale)
+        parameters.pointer("delta", Pointer(F32, align=4), Address(delta.storage, delta.layout))
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
-    form = GradientForm(own, q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
+    form = GradientForm(by, q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, gradients_kernel.build)
     return [described, _launch(kernel, parameters, sizes.outer * heads * tiles, gradients_kernel.WARPGROUPS, lowering)]
-
-
-by_keys_launches = partial(_gradient_launches, "keys")
-by_queries_launches = partial(_gradient_launches, "queries")
 
 
 def _launch(kernel: Kernel, parameters: Parameters, groups: int, warpgroups: int, lowering: Lowering) -> Launch:

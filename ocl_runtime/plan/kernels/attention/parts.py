@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ocl_ir.bfloat16 import bits_of
-from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, MAP_WORDS, ROW_BYTES, ROWS, WARPGROUP, Swizzled
+from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, MAP_WORDS, ROW_BYTES, ROWS, WARPGROUP, ReleaseBoxes, Swizzled
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
@@ -21,8 +21,6 @@ from ocl_ir.types import BF16, F16, F32, I32, U32, U64, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Spec
 
-ROOM = 2
-"""Blocks in local memory, of each matrix that comes in blocks."""
 ROW_WORDS = ROW_BYTES // 4
 HALVES = range(2)
 
@@ -62,7 +60,7 @@ class Parts:
         self.k = KernelBuilder(name, group_size=(warpgroups * WARPGROUP, 1, 1), note=note)
         self.body = Body.start(self.k, specs, U32, fp16=False)
         self.sizes = self.body.params
-        self.dtype, self.length = dtype, length
+        self.dtype, self.length, self.warpgroups = dtype, length, warpgroups
         self.boxes = length // BOX_COLUMNS
 
     def begin(self, words: int, barriers: int) -> None:
@@ -76,9 +74,20 @@ class Parts:
         self.thread, self.lane = self.item & 3, self.item & 31
         row = self.warpgroup * ROWS + ((self.item >> 5) & 3) * 16 + ((self.item >> 2) & 7)
         self.own_row = k.let(row, "own_row")
+        self._released = k.array(U64, 2, hint="released")
         with k.if_(self.is_first):
             k.init_boxes(self.there, barriers, self.boxes)
+            k.init_boxes(self._released, 2, self.warpgroups * WARPGROUP // ReleaseBoxes.size)
         k.barrier()
+
+    def release(self, turn: Ref) -> None:
+        """Says that this warpgroup needs no block that it has computed with so far. Turns are 0, 1, 2, …; nobody is
+        two turns ahead of others."""
+        self.k.release_boxes(self._released, turn & 1)
+
+    def await_released(self, turn: Ref) -> None:
+        """Waits until all warpgroups have said so."""
+        self.k.await_boxes(self._released, turn & 1, (turn >> 1) & 1)
 
     def signed(self, name: str) -> Ref:
         """A size as a number from which larger ones can be taken."""
@@ -86,11 +95,10 @@ class Parts:
 
     # ------------------------------------------------------------------ copies
 
-    def copy(self, name: str, head: Ref, row: Ref, at: Ref, rows: int, barrier: Ref, *, of: int = 0) -> None:
-        """Begins to copy rows of a head of a matrix to words from `at` on, as a part `of` so many rows or as all. One
-        work-item comes here."""
+    def copy(self, name: str, head: Ref, row: Ref, at: Ref, rows: int, barrier: Ref) -> None:
+        """Begins to copy rows of a head of a matrix to words from `at` on. One work-item comes here."""
         for number in range(self.boxes):
-            to = at + number * (of or rows) * ROW_WORDS if number else at
+            to = at + number * rows * ROW_WORDS if number else at
             table = self.sizes["maps"], (self.sizes[f"{name}_map"] + head) * MAP_WORDS
             column, barriers = self.body.const(number * BOX_COLUMNS), (self.there, barrier)
             self.k.copy_box(
@@ -115,13 +123,9 @@ class Parts:
     def add_rows(self, sums: Ref, weights: Ref, right: tuple[Ref, int]) -> int:
         """Begins to add the rows of a block, times weights that work-items hold; says as how many products."""
         at, rows = right
-        down = Swizzled(turned=False, block=rows * ROW_BYTES)
-        count = rows // BOX_COLUMNS
-        for number in range(count):
-            held = weights, number * (BOX_COLUMNS // 4), None
-            theirs = self.local, at + number * BOX_COLUMNS * ROW_WORDS, down
-            self.k.warpgroup_multiply(sums, self.dtype, self.length, held, theirs, BOX_COLUMNS // INNER)
-        return count
+        down = self.local, at, Swizzled(turned=False, block=rows * ROW_BYTES)
+        self.k.warpgroup_multiply(sums, self.dtype, self.length, (weights, 0, None), down, rows // INNER)
+        return 1
 
     # ------------------------------------------------------------------ what work-items hold
 
