@@ -43,7 +43,8 @@ def conv(x: Any, w: Any, *, stride: int = 1, padding: int = 0) -> Any:
     result = np.zeros((len(x), len(w), rows * columns), x.dtype)
     for row, column in np.ndindex(height, width):
         seen = padded[:, :, row : row + stride * rows : stride, column : column + stride * columns : stride]
-        result += w[:, :, row, column] @ seen[:, :, :rows, :columns].reshape(*x.shape[:2], -1)
+        place = np.ascontiguousarray(w[:, :, row, column])  # else the product is not that of BLAS
+        result += place @ seen[:, :, :rows, :columns].reshape(*x.shape[:2], -1)
     return result.reshape(len(x), len(w), rows, columns)
 
 
