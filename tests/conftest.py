@@ -38,6 +38,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 def pytest_configure(config: pytest.Config) -> None:
     """Where Python is told to keep no bytecode, every process that a test starts would compile all modules again, which
     is a third of what it does: they share a folder of this test session, and the checkout stays as it is."""
+    gc.disable()  # until all tests are collected: whatever that makes stays
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and "PYTHONPYCACHEPREFIX" not in os.environ:
         folder = tempfile.TemporaryDirectory(prefix="ocl-runtime-bytecode-")
         config.add_cleanup(folder.cleanup)
@@ -125,6 +126,7 @@ def pytest_collection_finish() -> None:
     """All modules and thousands of tests are there to stay: no `gc.collect` of a test need look at them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

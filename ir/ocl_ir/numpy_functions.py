@@ -40,12 +40,50 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once."""
     if a.dtype != np.float64:  # in the next wider type the product is exact
         return (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(a.dtype)
-    return np.vectorize(_fma_of_doubles, otypes=[np.float64])(a, b, c) if np.size(a) else a
+    a, b, c = np.broadcast_arrays(a, b, c)
+    with np.errstate(all="ignore"):
+        simple = (a == 0) | (b == 0) | ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+        result = np.where(simple, a * b + c, _fma_by_parts(a, b, c))
+    beyond = ~(simple | _is_middling(a) & _is_middling(b) & (_is_middling(c) | (c == 0)))
+    if beyond.any():
+        result[beyond] = np.vectorize(_fma_of_fractions, otypes=[np.float64])(a[beyond], b[beyond], c[beyond])
+    return result
 
 
-def _fma_of_doubles(a: float, b: float, c: float) -> float:
-    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)) or a == 0 or b == 0:
-        return a * b + c
+def _is_middling(x: Any) -> Any:
+    """Whether no product or sum of parts leaves the range of doubles."""
+    return (np.abs(x) > 2.0**-400) & (np.abs(x) < 2.0**400)
+
+
+def _fma_by_parts(a: Any, b: Any, c: Any) -> Any:
+    """By sums and products whose roundings are known (Boldo and Melquiond, Emulation of FMA and correctly rounded sums:
+    proved algorithms using rounding to odd, 2008)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    rest = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    small, smaller = _two_sum(c, rest)
+    large, middle = _two_sum(product, small)
+    odd, lost = _two_sum(middle, smaller)
+    # Rounded to odd: of the two neighbours of an inexact sum the one whose last bit is set.
+    even = (lost != 0) & (np.ascontiguousarray(odd).view(np.int64).reshape(odd.shape) & 1 == 0)
+    return large + np.where(even, np.nextafter(odd, np.copysign(np.inf, lost)), odd)
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    """Of 26 bits each, so that their products are exact (Veltkamp)."""
+    shifted = x * (2.0**27 + 1)
+    high = shifted - (shifted - x)
+    return high, x - high
+
+
+def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """A sum, and what its rounding lost (Knuth)."""
+    total = a + b
+    virtual = total - a
+    return total, (a - (total - virtual)) + (b - virtual)
+
+
+def _fma_of_fractions(a: float, b: float, c: float) -> float:
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     try:
         return float(exact)

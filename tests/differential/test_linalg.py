@@ -230,19 +230,19 @@ def test_singular_values(runtime: InterpretedRuntime, data: st.DataObject) -> No
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(("value", "dtype"), [(np.nan, "f4"), (np.inf, "c8")])
 def test_what_is_no_number_ends(runtime: InterpretedRuntime, value: float, dtype: str) -> None:
-    host = np.ones((6, 6), dtype)
+    host = np.ones((4, 4), dtype)
     host[2, 3] = host[3, 2] = value
     with xp.use(runtime):
         x = xp.asarray(host)
         for part in (*linalg.eigh(x), *linalg.svd(x), linalg.svdvals(x), linalg.pinv(x)):
             assert np.isnan(part.numpy()).all()
-        least = linalg.lstsq(x, xp.ones(6, dtype=dtype))
+        least = linalg.lstsq(x, xp.ones(4, dtype=dtype))
         for part in (least.solution, least.residuals, least.singular_values):
             assert np.isnan(part.numpy()).all()
         assert int(least.rank) == int(linalg.matrix_rank(x)) == 0
         q, r = (part.numpy() for part in linalg.qr(x))
         assert np.isnan(q[:, 2:]).all()
-        assert np.isnan(r[np.triu_indices(6)][np.triu_indices(6)[1] >= 3]).all()
+        assert np.isnan(r[np.triu_indices(4)][np.triu_indices(4)[1] >= 3]).all()
         assert not np.isfinite(linalg.det(x).numpy())
 
 

@@ -78,6 +78,8 @@ class Case:
     """The share of elements that may differ, since they hang on one rounding."""
     own: Mapping[str, Expression] = field(default_factory=dict)
     """What users of a peer write instead, by its name."""
+    before: Mapping[str, Expression] = field(default_factory=dict)
+    """What a peer computes of each set of inputs before it is timed, by its name: what takes their place."""
     racing: Callable[[Arrays, np.ndarray], bool] | None = None
     """Whether a result is one of those that peers without a fixed order may give."""
     products: bool = False

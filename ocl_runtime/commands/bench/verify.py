@@ -34,18 +34,21 @@ class Reference:
             first = inputs[0].shape[0]
             self._along = tuple(0 if x.shape[0] == first else None for x in inputs)
         self._length = length = inputs[0].shape[self._along[0] or 0]
-        size = max(2, min(length, _SLAB // max(1, inputs[0].size // length)) // 2 * 2)
+        # As many rows of the first input as share one of another one stay together, and pairs.
+        shortest = min(x.shape[axis] for x, axis in zip(inputs, self._along, strict=True) if axis is not None)
+        unit = max(2, length // max(1, shortest))
+        size = max(unit, min(length, _SLAB // max(1, inputs[0].size // length)) // unit * unit)
         if not (case.slabs or case.along) or 3 * size >= length:
             self._parts = [(0, length)]
         else:
-            middle = length // 4 * 2
-            self._parts = [(0, size), (middle, middle + size), ((length - size) // 2 * 2, length)]
+            middle = length // 2 // unit * unit
+            self._parts = [(0, size), (middle, middle + size), ((length - size) // unit * unit, length)]
         self._results = [self._of(*part) for part in self._parts]
         self.whole = len(self._parts) == 1
 
     def _of(self, start: int, end: int) -> Arrays:
         part = [
-            x if axis is None else x[(slice(None),) * axis + (slice(start, end),)]
+            x if axis is None else x[(slice(None),) * axis + (self._part(start, end, x.shape[axis]),)]
             for x, axis in zip(self._inputs, self._along, strict=True)
         ]
         wide = not self._case.exact and self._case.operations
@@ -54,6 +57,10 @@ class Reference:
             given[0] = given[0].copy()
         with np.errstate(all="ignore"):
             return tuple(map(np.asarray, as_tuple(self._case.expression(self._xp, *given))))
+
+    def _part(self, start: int, end: int, length: int) -> slice:
+        """Of another axis of some length, what goes with rows of the first input."""
+        return slice(start * length // self._length, end * length // self._length)
 
     @staticmethod
     def _widened(x: np.ndarray) -> np.ndarray:

@@ -16,7 +16,9 @@ import pytest
 from ocl_ir.bfloat16 import HELD, floats_of
 from ocl_runtime.commands.bench import compare, peers, pictures, record, report
 from ocl_runtime.commands.bench.case import DTYPES, Case
-from ocl_runtime.commands.bench.cases import CASES, GROUPS, products
+from ocl_runtime.commands.bench.cases import CASES, GROUPS, attention, convolutions, products
+from ocl_runtime.commands.bench.cases.attention import Heads
+from ocl_runtime.commands.bench.cases.convolutions import Layer
 from ocl_runtime.commands.bench.cases.products import Sizes
 from ocl_runtime.commands.bench.ceilings import Ceiling
 from ocl_runtime.commands.bench.command import _chosen, _peers, main
@@ -28,6 +30,7 @@ from ocl_runtime.commands.bench.record import Compared
 from ocl_runtime.commands.bench.samples import Sample, Summary
 from ocl_runtime.commands.bench.verify import Reference, WrongResult
 from ocl_runtime.errors import InputFileError
+from tests.support import convolution_reference
 from tests.support.pictures import NASTY, SVG, groups, rect, title
 
 F32 = np.dtype(np.float32)
@@ -124,6 +127,20 @@ def test_of_a_large_result_three_parts_are_checked() -> None:
     for place in (0, 2**20, 2**21 - 1):
         wrong = right.copy()
         wrong[place] = np.nan
+        with pytest.raises(WrongResult):
+            reference.check(fetched(wrong))
+
+
+def test_rows_that_share_one_of_another_input_are_checked_together() -> None:
+    case, rng = CASE["attention-grouped-f16"], np.random.default_rng(0)
+    q, k, v = (rng.standard_normal(shape).astype(F32) for shape in ((32, 256, 256), (8, 256, 256), (8, 256, 256)))
+    reference = Reference(case, (q, k, v))
+    assert reference._parts == [(0, 4), (16, 20), (28, 32)]
+    right = names().attention(q, k, v, causal=True)
+    reference.check(fetched(right))
+    for head in (0, 19, 28):
+        wrong = right.copy()
+        wrong[head] = right[head - 4]  # of other keys
         with pytest.raises(WrongResult):
             reference.check(fetched(wrong))
 
@@ -230,8 +247,65 @@ def test_products_are_of_the_sizes_of_their_titles_and_keep_what_is_odd_when_the
 
 
 def test_torch_gets_what_its_users_write() -> None:
-    for key in ("matmul-gelu", "matmul-softmax"):
-        assert "torch" in CASE[key].own
+    for case in (CASE["matmul-gelu"], CASE["matmul-softmax"], *attention.CASES, *convolutions.CASES):
+        assert "torch" in case.own
+        assert ("torch" in case.before) == ("gradients" in case.key)
+
+
+def test_heads_shrink_batches_first_then_heads_then_rows() -> None:
+    assert str(Heads(16, 4096, 128)) == "16 × 4096 × 128"
+    batches = Heads(16, 2048, 64, batch=4, causal=True)
+    assert str(batches.scaled(2**batches.default)) == "4 × 16 × 2048 × 64, causal"
+    assert str(batches.scaled(2**batches.default // 8)) == "1 × 8 × 2048 × 64, causal"
+    grouped = Heads(32, 4096, 128, key_heads=8)
+    assert str(grouped.scaled(2**grouped.default // 4)) == "8 × 4096 × 128, 2 key heads"
+    assert str(grouped.scaled(2**grouped.default // 16)) == "4 × 2048 × 128, 1 key heads"
+    odd = Heads(2, 1003, 64)
+    assert str(odd.scaled(2**odd.default // 4)) == "1 × 499 × 64"
+    for heads in (batches, grouped, odd):
+        of_queries, of_keys = heads.shapes()
+        assert heads.of((np.empty(of_queries), np.empty(of_keys), np.empty(of_keys))) == heads
+        assert heads.elements == math.prod(of_queries) + 2 * math.prod(of_keys)
+    for heads in (batches, grouped, odd, Heads(16, 4096, 128)):
+        assert heads.scaled(2**heads.cpu).operations <= 2**31
+
+
+def test_layers_shrink_batches_first_then_pictures() -> None:
+    layer = Layer(128, 64, 56, 3, 2)
+    assert str(layer.scaled(2**layer.default)) == "3×3/2, 128 → 64 at 56², batch 32"
+    assert str(layer.scaled(2**layer.default // 8)) == "3×3/2, 128 → 64 at 56², batch 4"
+    assert str(layer.scaled(2**layer.default // 128)) == "3×3/2, 128 → 64 at 28², batch 1"
+    assert layer.operations == 2 * 32 * 64 * 28**2 * 128 * 9
+    last = CASE["conv-56-3x3-last-f16"]
+    assert [x.shape for x in last.inputs(Data(), 2**15, F32)] == [(1, 20, 20, 64), (64, 3, 3, 64)]
+    assert last.sized is not None
+    assert last.sized(last.inputs(Data(), 2**15, F32)) == "conv 3×3, 64 → 64 at 20², batch 1, channels last"
+
+
+def test_networks_by_numpy_are_what_their_definitions_say() -> None:
+    """With derivatives by differences, and sums window by window."""
+    rng, xp = np.random.default_rng(0), names()
+    q, k, v = (rng.standard_normal(shape) for shape in ((4, 5, 3), (2, 5, 3), (2, 5, 3)))
+    gradient, step = rng.standard_normal(q.shape), 1e-6
+    for causal in (False, True):
+        seen = np.tri(5, dtype=bool) if causal else np.ones((5, 5), bool)
+        powers = np.exp(q @ np.repeat(k, 2, axis=0).mT / math.sqrt(3)) * seen
+        expected = powers / powers.sum(axis=-1, keepdims=True) @ np.repeat(v, 2, axis=0)
+        np.testing.assert_allclose(xp.attention(q, k, v, causal=causal), expected)
+        np.testing.assert_allclose(xp.attention(q, k, v, mask=seen), expected)
+        found = xp.attention_gradients(q, k, v, gradient, causal=causal)
+        for i, by in enumerate(found):
+            for place in ((0, 0, 0), (1, 3, 2), (-1, -1, -1)):
+                moved = [x.copy() for x in (q, k, v)]
+                moved[i][place] += step
+                above = xp.attention(*moved, causal=causal)
+                moved[i][place] -= 2 * step
+                slope = np.sum((above - xp.attention(*moved, causal=causal)) * gradient) / (2 * step)
+                np.testing.assert_allclose(by[place], slope, rtol=1e-6, atol=1e-8)
+    for kernel, stride, padding in ((3, 1, 1), (1, 1, 0), (7, 2, 3), (3, 2, 1)):
+        x, w = rng.standard_normal((2, 3, 9, 9)), rng.standard_normal((4, 3, kernel, kernel))
+        right = convolution_reference.conv(x, w, (stride, stride), [(padding, padding)] * 2, (1, 1))
+        np.testing.assert_allclose(xp.conv(x, w, stride=stride, padding=padding), right, atol=1e-12)
 
 
 # ---------------------------------------------------------------------- the table

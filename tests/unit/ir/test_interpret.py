@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -304,6 +306,41 @@ def test_select_takes_the_second_operand_where_the_first_holds() -> None:
 def test_fma_rounds_once() -> None:
     a = np.float32(1 + 2**-12)
     assert value_of("fma", F32, [a], [a], [-1.0]) == [2**-11 + 2**-24]  # a*a alone would round 2**-24 away
+
+
+@pytest.mark.parametrize("powers", [(-5, 5, -60, 60), (-530, 510, -1060, 1020)], ids=["near 1", "far from 1"])
+@pytest.mark.parametrize("bits", [2, 27, 53])
+def test_fma_of_doubles_is_the_exact_sum_rounded_once(powers: tuple[int, int, int, int], bits: int) -> None:
+    """Few bits end halfway between two doubles more often than many."""
+    rng, n = np.random.default_rng(bits), 500
+
+    def numbers(low: int, high: int) -> np.ndarray:
+        return np.ldexp(rng.integers(-(2**bits), 2**bits, n).astype(float), rng.integers(low, high, n) - bits)
+
+    a, b, c = numbers(*powers[:2]), numbers(*powers[:2]), numbers(*powers[2:])
+    with np.errstate(all="ignore"):
+        near = -(a * b)  # all that is left is what the product alone would round away, or far less than that
+        thirds = [c, near, np.nextafter(near, 0), near * 2.0**53, near * 2.0**-53, -near * 2.0**54]
+    for third in (np.where(np.isfinite(each), each, 0) for each in thirds):
+        found = value_of("fma", F64, a, b, third)
+        exact = [Fraction(x) * Fraction(y) + Fraction(z) for x, y, z in zip(a, b, third, strict=True)]
+        for one, right in zip(found, exact, strict=True):
+            if math.isinf(one):
+                assert abs(right) >= 2**1024 - 2**970  # half a step above the greatest double
+                assert (one > 0) == (right > 0)
+            else:
+                assert one == float(right)
+
+
+def test_fma_of_doubles_has_the_special_values_of_its_product_and_sum() -> None:
+    numbers = [0.0, -0.0, 1.0, -2.0, 5e-324, 1e308, math.inf, -math.inf, math.nan]
+    a, b, c = (np.array(column) for column in zip(*itertools.product(numbers, repeat=3), strict=True))
+    plain = (a == 0) | (b == 0) | ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+    with np.errstate(all="ignore"):
+        found, right = np.array(value_of("fma", F64, a, b, c))[plain], (a * b + c)[plain]
+    np.testing.assert_array_equal(found, right)
+    known = ~np.isnan(right)
+    assert (np.signbit(found) == np.signbit(right))[known].all()
 
 
 def test_erf_rsqrt_and_nextafter() -> None:

@@ -20,8 +20,8 @@ from ocl_ir.types import BF16
 from tests.differential.test_attention import by_numpy, gradients_by_numpy
 from tests.support.depth import NIGHTLY
 from tests.support.interpreted import InterpretedRuntime
+from tests.support.products import WARPGROUPS
 from tests.unit.plan.test_plan import Desk
-from tests.unit.plan.test_product_tiles import WARPGROUPS
 
 SHAPES = [
     ((), 1, 1, 128, 128, 64),

@@ -188,7 +188,7 @@ def test_the_first_variant_is_what_is_taken_without_records(desk: Desk) -> None:
 
 
 def test_a_record_chooses_the_variant_and_every_variant_is_right(desk: Desk) -> None:
-    expected, root = matrices(desk, 20, 24, 600)
+    expected, root = matrices(desk, 20, 24, 200)
     contraction = contraction_of(root)
     seen = set()
     chosen = variants(contraction, desk.runtime.target)

@@ -6,10 +6,22 @@ reductions.py   sums, maxima, running sums, norms
 indexing.py     masks, elements and writes by index, counts
 programs.py     programs in which arithmetic counts
 products.py     products of matrices
+attention.py    attention and its gradients
+convolutions.py convolutions
 algorithms.py   sorts, searches, Fourier transforms, linear algebra
 """
 
-from ocl_runtime.commands.bench.cases import algorithms, elementwise, indexing, movement, products, programs, reductions
+from ocl_runtime.commands.bench.cases import (
+    algorithms,
+    attention,
+    convolutions,
+    elementwise,
+    indexing,
+    movement,
+    products,
+    programs,
+    reductions,
+)
 
 GROUPS = {
     "elementwise": elementwise.CASES,
@@ -18,6 +30,8 @@ GROUPS = {
     "indexing": indexing.CASES,
     "programs": programs.CASES,
     "matmul": products.CASES,
+    "attention": attention.CASES,
+    "conv": convolutions.CASES,
     "algorithms": algorithms.CASES,
 }
 CASES = tuple(case for cases in GROUPS.values() for case in cases)

@@ -4,6 +4,7 @@ base.py     what a peer is
 ours.py     this library
 by_hand.py  OpenCL C through PyOpenCL
 numpy.py    NumPy
+networks.py what networks compute, by NumPy
 devices.py  torch, its compiler, CuPy, JAX
 blas.py     CLBlast
 """

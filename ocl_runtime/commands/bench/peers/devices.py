@@ -62,6 +62,8 @@ class Torch:
     def __init__(self, kind: str) -> None:
         self._torch = torch = library("torch")
         torch.set_float32_matmul_precision("highest")  # no product of float32 in fewer bits
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True  # of all ways to convolve, the fastest
         self._device, self._module = _torch_device(torch, kind)
         where = "the CPU" if self._module is None else self._module.get_device_name(0)
         self.about = f"PyTorch {torch.__version__} on {where}"
@@ -77,6 +79,8 @@ class Torch:
     def prepare(self, case: Case, sets: list[Arrays]) -> OnDevice:
         """Uploads the inputs."""
         made = [tuple(self._uploaded(x) for x in inputs) for inputs in sets]
+        if "torch" in case.before:
+            made = [case.before["torch"](self._names, *inputs) for inputs in made]
         expression = case.own.get("torch", case.expression)
         run = self._made(lambda *inputs: expression(self._names, *inputs))
         timed = None if self._module is None else self._seconds

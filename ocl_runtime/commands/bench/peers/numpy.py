@@ -10,6 +10,7 @@ import numpy as np
 
 from ocl_ir import numpy_functions
 from ocl_runtime.commands.bench.case import Arrays, Case, Expression, as_tuple
+from ocl_runtime.commands.bench.peers import networks
 from ocl_runtime.commands.bench.peers.base import LeftOut, Names, Value, library
 from ocl_runtime.commands.bench.samples import Sample
 
@@ -35,7 +36,7 @@ def names() -> Names:
     more = SimpleNamespace(
         erf=_erf(), rsqrt=lambda x: 1 / np.sqrt(x), fma=lambda a, b, c: a * b + c, add_at=_add_at, top_k=_top_k
     )
-    return Names(np, more)
+    return Names(np, more, networks)
 
 
 class NumPy:

@@ -1,0 +1,50 @@
+"""Targets that multiply in each of the ways there are, whole numbers to multiply, and what comes out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ocl_ir.kernel.grammar import walk
+from ocl_runtime.plan.launch import Launch
+from ocl_runtime.plan.target import Target
+
+FMA = Target(compute_units=4, local_bytes=48 << 10)
+MATRICES = Target(compute_units=4, local_bytes=48 << 10, tile_bytes=99 << 10, matrix_dtypes=frozenset({"f16", "bf16"}))
+WARPGROUPS = Target(
+    compute_units=4,
+    local_bytes=48 << 10,
+    tile_bytes=227 << 10,
+    matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
+    warpgroups=True,
+)
+TARGETS = {
+    "fma f4": (FMA, "f4"),
+    "fma f2": (FMA, "f2"),
+    "fma f8": (FMA, "f8"),
+    "fma i4": (FMA, "i4"),
+    "fma u1": (FMA, "u1"),
+    "fma c8": (FMA, "c8"),
+    "fma c16": (FMA, "c16"),
+    "matrix f2": (MATRICES, "f2"),
+    "matrix f8": (WARPGROUPS, "f8"),
+    "warpgroup f2": (WARPGROUPS, "f2"),
+}
+"""By which instructions of what target a dtype is multiplied, with both."""
+
+
+def numbers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
+    """Whole numbers, of which products and sums are exact."""
+    low = 0 if dtype[0] == "u" else -3
+    made = rng.integers(low, 4, shape).astype(dtype)
+    return made + 1j * rng.integers(-3, 4, shape).astype(made.real.dtype) if dtype[0] == "c" else made
+
+
+def exactly(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The product in the operands' dtype, which wraps."""
+    wide = "c16" if left.dtype.kind == "c" else "f8" if left.dtype.kind == "f" else "i8"
+    return (left.astype(wide) @ right.astype(wide)).astype(left.dtype)
+
+
+def statements(launches: tuple[Launch, ...], kind: type) -> int:
+    """How many of a kind all kernels have."""
+    return sum(isinstance(stmt, kind) for launch in launches for stmt in walk(launch.kernel.body))
