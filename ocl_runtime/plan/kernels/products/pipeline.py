@@ -146,10 +146,10 @@ class Boxes:
             slot = k.op("urem", number, const(self._room))
             k.await_boxes(self._there, slot, k.op("udiv", number, const(self._room)) & 1)
             k.barrier()
+            self._fragments.multiply(slot)
             later = k.let(step + self._ahead, "later")
             with k.if_(self.is_first & (later < tile.steps)):
-                self._copy(tile, later, turn)
-            self._fragments.multiply(slot)
+                self._copy(tile, later, turn)  # while the products go on
             k.await_("products", pending)
         k.await_("products")
         k.barrier()

@@ -18,13 +18,13 @@ from ocl_runtime.plan.fusion.values import Leaf, Operation, Product, Value, leaf
 from ocl_runtime.plan.kernels.form import Output, Parameters, Term, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names, output_names
-from ocl_runtime.plan.kernels.products.candidates import chosen, is_turned, tile_parts, tiles, width
+from ocl_runtime.plan.kernels.products.candidates import box_width, chosen, is_turned, tile_parts, tiles, width
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, sum_of_parts
 from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
 from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
-from ocl_runtime.plan.kernels.products.matrix import element_dtype
+from ocl_runtime.plan.kernels.products.matrix import loaded_dtype
 from ocl_runtime.plan.kernels.products.stage import Digits, Operand
-from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, Tile, WarpgroupTile
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Address, Launch
@@ -191,11 +191,12 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
     """How an operand is read, in accesses as wide as its layout allows."""
     source, layout, padding = side.leaf.source, side.leaf.layout, side.split.padding
     assert isinstance(source, Buffer)
-    turned, wide, dtype, lies = is_turned(side), width(side), source.dtype, layout
+    boxes = isinstance(tile, WarpgroupTile) and tile.boxes
+    turned, wide, dtype, lies = is_turned(side), box_width(side) if boxes else width(side), source.dtype, layout
     along, lanes, inside = (side.inner if turned else side.own)[-1], wide, None if padding is None else padding.inside
     if not isinstance(tile, Tile):
         pack = tile.word.size // dtype.size
-        dtype = tile.word if wide > 1 else element_dtype(dtype)
+        dtype = loaded_dtype(tile.dtype, wide=wide > 1) if isinstance(tile, MatrixTile) else tile.word
         if wide > 1:
             lies, lanes = _in_words(layout, along, pack), wide // pack
             if inside is not None:

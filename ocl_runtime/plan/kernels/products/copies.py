@@ -1,0 +1,68 @@
+"""Copies of operands that warpgroups can read, where they cannot read these as they lie, and it takes less time.
+
+Boxes need rows that begin at multiples of 16 bytes, and of tf32 one operand at least has to be turned. A copy has its
+elements next to each other along the inner axis, and rows as long as that takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ocl_ir.graph.build import Buffer, Storage, buffer
+from ocl_ir.layout import Layout
+from ocl_runtime.plan.fusion.values import Leaf
+from ocl_runtime.plan.kernels.elementwise import elementwise_launch
+from ocl_runtime.plan.kernels.form import Output
+from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.kernels.products.candidates import box_width, is_of_warpgroups, is_turned, is_worth_copying
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Side
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES
+from ocl_runtime.plan.launch import Launch
+
+
+def readable(
+    contraction: Contraction, allocate: Callable[[int], Storage], lowering: Lowering
+) -> tuple[Contraction, list[Launch]]:
+    """A product of operands that can be read fast, and the launches that copy what cannot be; mostly the product itself
+    and none."""
+    target = lowering.target
+    if not (contraction.tf32 and target.warpgroups and contraction.is_plain) or is_of_warpgroups(contraction, target):
+        return contraction, []
+    left, right = contraction.sides
+    copied = [side for side in (left, right) if box_width(side) == 1]
+    if not (is_turned(left) or is_turned(right) or copied):
+        copied = [left if left.size <= right.size else right]
+    layouts = {side.number: _in_rows(side) for side in copied}
+    storages = [side.leaf.source.storage for side in contraction.sides if isinstance(side.leaf.source, Buffer)]
+    if not is_worth_copying(contraction, _of_copies(contraction, layouts, storages), target):
+        return contraction, []
+    launches = []
+    for side in copied:
+        layout, dtype = layouts[side.number], side.leaf.source.dtype
+        storages[side.number] = allocate(layout.range()[1] * dtype.size)
+        output = Output(0, layout, storages[side.number], dtype)
+        launches.append(elementwise_launch((side.leaf,), layout.shape, [output], lowering))
+    return _of_copies(contraction, layouts, storages), launches
+
+
+def _in_rows(side: Side) -> Layout:
+    """The layout of a copy: rows along the inner axis, each of which begins at a multiple of 16 bytes."""
+    shape, unit = side.leaf.layout.shape, UNIT_BYTES // side.leaf.source.dtype.size
+    (inner,), (own,) = side.inner, side.own
+    strides = [0] * len(shape)
+    pitch = -(-shape[inner] // unit) * unit
+    strides[inner], strides[own] = 1, pitch
+    step = shape[own] * pitch
+    for axis in reversed(range(side.front)):
+        strides[axis], step = step, step * shape[axis]
+    return Layout(shape, tuple(strides), 0)
+
+
+def _of_copies(contraction: Contraction, layouts: dict[int, Layout], storages: list[Storage]) -> Contraction:
+    """The product of operands of which some lie in another way, in other memory."""
+    leaves = list(contraction.leaves)
+    for number, layout in layouts.items():
+        leaf = leaves[number]
+        leaves[number] = Leaf(buffer(storages[number], leaf.source.dtype, layout), layout, False)
+    return replace(contraction, left=leaves[0], right=leaves[1])
