@@ -48,7 +48,8 @@ class _Begun(NamedTuple):
     """A box on its way."""
 
     stmt: CopyBox
-    finish: Callable[[], None]
+    finish: Callable[[bool], None]
+    """Ends it; whether the whole group waits, which all see it behind."""
 
 
 @dataclass
@@ -63,8 +64,8 @@ class _Barrier:
 class Boxes:
     """The boxes of a group that are on their way."""
 
-    def __init__(self, values: Values, accesses: Accesses, faults: Faults) -> None:
-        self._values, self._accesses, self._faults = values, accesses, faults
+    def __init__(self, values: Values, accesses: Accesses, faults: Faults, items: int) -> None:
+        self._values, self._accesses, self._faults, self._items = values, accesses, faults, items
         self._barriers: dict[tuple[int, int], _Barrier] = {}
 
     def run(self, stmt: DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes, items: Data) -> None:
@@ -121,10 +122,11 @@ class Boxes:
         local, to = self._accesses.reach(stmt, WRITE, stmt.pointer, index, items, width=width, align=ALIGNMENT)
         local.begin(WRITE, to)
 
-        def finish() -> None:
+        def finish(by_all: bool) -> None:
             words = self._box(stmt, items, slot, row, column)
             local.end(WRITE, to)
-            self._accesses.touch(stmt, WRITE, local, to, items)
+            if not by_all:
+                self._accesses.touch(stmt, WRITE, local, to, items)
             local.put(to, words)
 
         barrier.begun.append(_Begun(stmt, finish))
@@ -170,7 +172,7 @@ class Boxes:
                 remedy = "copy as many boxes in each turn as the barrier was made for, and await one turn after another"
                 self._faults.fail(IRError, fact, stmt, remedy)
             for begun in barrier.begun:
-                begun.finish()
+                begun.finish(own.size == self._items)
             barrier.begun, barrier.turns = [], barrier.turns + 1
 
     def _barrier(self, stmt: CopyBox | AwaitBoxes, number: int, items: Data) -> _Barrier:

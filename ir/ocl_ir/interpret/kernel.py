@@ -131,7 +131,7 @@ class _Machine:
         self._values.start_group()
         self._accesses.start_group()
         self._pending = Pending(self._values, self._accesses, self._faults)
-        self._boxes = Boxes(self._values, self._accesses, self._faults)
+        self._boxes = Boxes(self._values, self._accesses, self._faults, self._space.items)
         self._left, self._returned, self._steps = [], self._nobody(), 0
         for clock in self._clocks.values():
             clock.start_group()

@@ -122,7 +122,7 @@ class CopyBox(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AwaitBoxes(Statement):
-    """Goes on when the boxes of a barrier's turn of this parity are there."""
+    """Goes on when the boxes of a barrier's turn of this parity are there, for all work-items that wait for it."""
 
     barriers: Value
     number: Operand

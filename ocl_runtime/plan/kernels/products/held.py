@@ -11,12 +11,14 @@ are neighbours in memory, and the others lie so that the words that work-items r
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ocl_ir.kernel.asynchronous import ROW_BYTES, ROWS, STEP_BYTES
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import U32, U64
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.tile import WarpgroupTile
-from ocl_runtime.plan.kernels.products.warpgroup import WarpgroupFragments, WarpgroupStage
+from ocl_runtime.plan.kernels.products.warpgroup import WarpgroupFragments, WarpgroupStage, nothing
 
 _PARTS = 2
 """Of a step, that are read one after the other."""
@@ -38,7 +40,7 @@ class HeldFragments(WarpgroupFragments):
         self._unit = k.let((warp & 1) * 2 + (group >> 2) + ((group >> 1) & 1) * 4, "unit")
         self._held = k.array(U32, _PARTS * self._steps * _WORDS, space="private", hint="held")
 
-    def multiply(self, step: Ref) -> None:
+    def multiply(self, step: Ref, meanwhile: Callable[[], None] = nothing) -> None:
         """Begins the products of a step, given by where it is in local memory."""
         k, tile, other = self._k, self._tile, self._other
         origins, right = self._origins(step), other.begin(step, self._across * tile.width)
@@ -50,6 +52,8 @@ class HeldFragments(WarpgroupFragments):
             left_side = self._held, k.const(first * _WORDS, U32), None
             right_side = other.local, right, other.lies
             k.warpgroup_multiply(self._sums, tile.dtype, tile.width, left_side, right_side, self._steps, first=first)
+            if part == 0:
+                meanwhile()
 
     def _origins(self, step: Ref) -> list[Ref]:
         """Where a work-item begins to read, in either half of the places of an instruction."""

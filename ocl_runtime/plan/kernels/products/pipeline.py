@@ -15,6 +15,7 @@ The first step is the one that may be shorter; of boxes, whose copies fill up wi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from ocl_ir.kernel.asynchronous import MAP_WORDS
@@ -141,18 +142,22 @@ class Boxes:
     def go_along(self, tile: Place, turn: Ref) -> None:
         """Adds up the products of a tile, whose first steps are on their way."""
         k, const, pending = self._k, self._body.const, self._fragments.pending
+        k.barrier()  # of boxes that begin and end between the same barriers nobody knows which is first
         with k.for_(0, tile.steps, dtype=self._body.index, hint="step") as step:
             number = k.let(turn + step, "number")
             slot = k.op("urem", number, const(self._room))
             k.await_boxes(self._there, slot, k.op("udiv", number, const(self._room)) & 1)
-            k.barrier()
-            self._fragments.multiply(slot)
-            later = k.let(step + self._ahead, "later")
-            with k.if_(self.is_first & (later < tile.steps)):
-                self._copy(tile, later, turn)  # while the products go on
+            self._fragments.multiply(slot, partial(self._copy_later, tile, step, turn))
             k.await_("products", pending)
         k.await_("products")
         k.barrier()
+
+    def _copy_later(self, tile: Place, step: Ref, turn: Ref) -> None:
+        """Begins the copies of a later step, if there is one, where nobody needs what was there any more."""
+        self._k.barrier()
+        later = self._k.let(step + self._ahead, "later")
+        with self._k.if_(self.is_first & (later < tile.steps)):
+            self._copy(tile, later, turn)
 
     def _copy(self, tile: Place, step: Ref, turn: Ref) -> None:
         slot = self._k.op("urem", turn + step, self._body.const(self._room))

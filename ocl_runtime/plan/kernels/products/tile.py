@@ -19,6 +19,9 @@ DOWN, ACROSS = 4, 8
 """Work-items of a warp down its patch, and across, that multiply by themselves."""
 UNIT_BYTES = 16
 """Of one access to memory, local or global."""
+_BANDS = (128, 64, 32, 16, 8)
+_BAND_LENGTH = 8192
+"""Numbers of a band beside steps that boxes are copied for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +287,12 @@ class WarpgroupTile(AnyTile):
 
     @property
     def band(self) -> int:
-        """Rows of a warpgroup in a band: with boxes, beside which there is little room, those of one of its warps, or
-        of two fragments."""
-        return 16 if self.boxes else GROUP_ROWS
+        """Rows of a warpgroup in a band: those of some of its warps, or, where the tile is transposed, of some
+        fragments; with boxes, so many that there is room beside the steps."""
+        own = self.width if self.transposed else GROUP_ROWS
+        if not self.boxes:
+            return own
+        return next(rows for rows in _BANDS if own % rows == 0 and rows * self.patches * self.columns <= _BAND_LENGTH)
 
     @property
     def band_start(self) -> int:
@@ -299,8 +305,9 @@ class WarpgroupTile(AnyTile):
         if self.transposed:
             return patch + band * self.band + ((within >> 3) * 8 + (within & 3) * 2 + ((within >> 2) & 1))
         if self.holds:
-            row = ((within >> 2) & 1) * 4 + ((within >> 1) & 1) * 16 + (within & 1) * 2 + (within >> 3)
-            return patch + (band >> 1) * 32 + (band & 1) * 8 + row
+            warp, row = band * (self.band // 16) + (within >> 4), within & 15
+            of_warp = ((row >> 2) & 1) * 4 + ((row >> 1) & 1) * 16 + (row & 1) * 2 + (row >> 3)
+            return patch + (warp >> 1) * 32 + (warp & 1) * 8 + of_warp
         return AnyTile.row_of(self, patch, band, within)
 
     @property

@@ -8,6 +8,9 @@ later.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
+
 from ocl_ir.kernel.asynchronous import ROW_BYTES, ROWS, STEP_BYTES, WARPGROUP, Swizzled
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32, U32, DType
@@ -17,6 +20,8 @@ from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, WarpgroupTile
 
 _ROW_WORDS = ROW_BYTES // 4
 _UNIT_WORDS = UNIT_BYTES // 4
+WARP_ROWS = 16
+"""Of the sums of a warpgroup that one of its warps has."""
 _UNITS = ROW_BYTES // UNIT_BYTES
 """Units of a row."""
 
@@ -79,6 +84,10 @@ def box_rows(operand: Operand, length: int, inner: int) -> int:
     return length if operand.turned else inner
 
 
+def nothing() -> None:
+    """What is done beside products."""
+
+
 class WarpgroupFragments:
     """What a work-item has of the tile: the sums of the product of its warpgroup."""
 
@@ -100,8 +109,9 @@ class WarpgroupFragments:
         with self._k.for_(0, count, hint="i", unroll=count) as i:
             self._k.store(self._sums, i, 0.0)
 
-    def multiply(self, step: Ref) -> None:
+    def multiply(self, step: Ref, meanwhile: Callable[[], None] = nothing) -> None:
         """Begins the products of a step, given by where it is in local memory."""
+        meanwhile()
         tile = self._tile
         left = self._left.begin(step, self._down * ROWS)
         right = self._right.begin(step, self._across * tile.width)
@@ -115,14 +125,12 @@ class WarpgroupFragments:
         )
 
     def store_band(self, band: int, local: Ref) -> None:
-        """Stores the sums of a band in local memory: with boxes, those of one warp of each warpgroup."""
+        """Stores the sums of a band in local memory: those of some warps of each warpgroup."""
         k, tile = self._k, self._tile
-        warp, group = (self._item >> 5) & 3, (self._item >> 2) & 7
-        if tile.boxes:
-            with k.if_(k.op("eq", warp, band)):
-                self._store_rows(local, self._down * tile.band + group)
-        else:
-            self._store_rows(local, self._down * tile.band + warp * 16 + group)
+        warp, group, warps = (self._item >> 5) & 3, (self._item >> 2) & 7, tile.band // WARP_ROWS
+        with nullcontext() if tile.bands == 1 else k.if_(k.op("eq", k.op("udiv", warp, warps), band)):
+            within = warp & (warps - 1)
+            self._store_rows(local, self._down * tile.band + within * WARP_ROWS + group)
 
     def _store_rows(self, local: Ref, row: Ref) -> None:
         """Stores a work-item's part of two rows, the second of which is eight behind."""
