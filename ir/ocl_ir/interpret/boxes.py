@@ -125,7 +125,9 @@ class Boxes:
         def finish(by_all: bool) -> None:
             words = self._box(stmt, items, slot, row, column)
             local.end(WRITE, to)
-            if not by_all:
+            if by_all:
+                local.forget(to)
+            else:
                 self._accesses.touch(stmt, WRITE, local, to, items)
             local.put(to, words)
 
@@ -152,7 +154,7 @@ class Boxes:
             reader = np.repeat(items, part.size)
             source, positions = self._accesses.reach(stmt, READ, stmt.source, part // pack, reader)
             taken = source.data[positions] >> (part % pack * 16).astype(np.uint32)
-            elements[inside] = tf32.bits_of(taken.view(np.float32)) if pack == 1 else taken
+            elements[inside] = tf32.to_even(taken.view(np.float32)) if pack == 1 else taken
         words = np.zeros(stmt.rows * _ROW_WORDS, np.uint32)
         places = np.array([[lies.place(y, x) // 4 for x in range(0, lies.row, pack)] for y in range(stmt.rows)])
         words[places] = elements.view(np.uint32)

@@ -121,6 +121,12 @@ class Memory:
         cells = (start[:, None] + np.arange(width)).ravel()
         return self.shadow.touch(kind, cells, np.repeat(items, width), statement)
 
+    def forget(self, positions: Data) -> None:
+        """Tells the shadow, if there is one, that all work-items have waited for what was done to elements."""
+        if self.shadow is not None:
+            start = self.first_cell + positions.ravel() * self.cells_per_element
+            self.shadow.forget((start[:, None] + np.arange(self.cells_per_element)).ravel())
+
     def element_of(self, cell: int) -> int:
         """The index of the element that a cell of the shadow belongs to."""
         return (cell - self.first_cell) // self.cells_per_element - self.origin

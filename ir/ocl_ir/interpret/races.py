@@ -113,6 +113,11 @@ class Shadow:
                 return race
         return None
 
+    def forget(self, cells: Data) -> None:
+        """Cells whose touches of this interval come before all later ones of the group."""
+        for first, second, _ in self._kinds.values():
+            first[cells] = second[cells] = _NEVER
+
     def _note(self, kind: int, cells: Data, stamps: Data) -> None:
         if kind not in self._kinds:
             self._kinds[kind] = np.full((3, self._size), _NEVER, np.int64)

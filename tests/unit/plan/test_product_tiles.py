@@ -24,12 +24,14 @@ from tests.support.depth import NIGHTLY
 from tests.unit.plan.test_plan import Desk
 
 FMA = Target(compute_units=4, local_bytes=48 << 10)
-MATRICES = Target(compute_units=4, local_bytes=48 << 10, tile_bytes=99 << 10, matrix_dtypes=frozenset({"f16", "bf16"}))
+MATRICES = Target(
+    compute_units=4, local_bytes=48 << 10, tile_bytes=99 << 10, matrix_dtypes=frozenset({"f16", "bf16", "tf32"})
+)
 WARPGROUPS = Target(
     compute_units=4,
     local_bytes=48 << 10,
     tile_bytes=227 << 10,
-    matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
+    matrix_dtypes=frozenset({"f16", "bf16", "tf32", "f64"}),
     warpgroups=True,
 )
 TARGETS = [
@@ -43,6 +45,8 @@ TARGETS = [
     pytest.param(MATRICES, "f2", id="matrix f2"),
     pytest.param(WARPGROUPS, "f8", id="matrix f8"),
     pytest.param(WARPGROUPS, "f2", id="warpgroup f2"),
+    pytest.param(MATRICES, "tf32", id="matrix tf32"),
+    pytest.param(WARPGROUPS, "tf32", id="warpgroup tf32"),
 ]
 SHAPES = [
     (16, 1, 16),
@@ -56,10 +60,15 @@ SHAPES = [
 """Rows, products for each result, columns."""
 
 
+def numpy_dtype(dtype: str) -> str:
+    """That of the operands: of products in tf32 float32."""
+    return "f4" if dtype == "tf32" else dtype
+
+
 def numbers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
     """Whole numbers, of which products and sums are exact."""
     low = 0 if dtype[0] == "u" else -3
-    made = rng.integers(low, 4, shape).astype(dtype)
+    made = rng.integers(low, 4, shape).astype(numpy_dtype(dtype))
     return made + 1j * rng.integers(-3, 4, shape).astype(made.real.dtype) if dtype[0] == "c" else made
 
 
@@ -97,7 +106,7 @@ def test_tiles_multiply(target: Target, dtype: str, transposed: tuple[bool, bool
     desk, rng = Desk(target), np.random.default_rng(math.prod(shape))
     left, right = numbers(rng, dtype, m, k), numbers(rng, dtype, k, n)
     sides = zip((left, right), transposed, strict=True)
-    root = graph.contract(*(uploaded(desk, host, transposed=turn) for host, turn in sides))
+    root = graph.contract(*(uploaded(desk, host, transposed=turn) for host, turn in sides), tf32=dtype == "tf32")
     assert all(launch.kernel.name != "copy" for launch in desk.plan(root).launches)  # operands are read as they lie
     assert (desk.values(root) == exactly(left, right)).all()
 
@@ -105,13 +114,19 @@ def test_tiles_multiply(target: Target, dtype: str, transposed: tuple[bool, bool
 @pytest.mark.parametrize(("target", "dtype", "kind"), [
     (FMA, "f2", None),
     (MATRICES, "f2", MatrixMultiply),
+    (MATRICES, "f4", None),
     (MATRICES, "f8", None),
+    (MATRICES, "tf32", MatrixMultiply),
     (WARPGROUPS, "f8", MatrixMultiply),
     (WARPGROUPS, "f2", WarpgroupMultiply),
+    (WARPGROUPS, "f4", None),
+    (WARPGROUPS, "tf32", WarpgroupMultiply),
+    (FMA, "tf32", None),
 ])  # fmt: skip
 def test_targets_have_their_instructions(target: Target, dtype: str, kind: type | None) -> None:
     desk = Desk(target)
-    launches = desk.plan(graph.contract(*(desk.random(64, 64, dtype=dtype)[1] for _ in range(2)))).launches
+    sides = [desk.random(64, 64, dtype=numpy_dtype(dtype))[1] for _ in range(2)]
+    launches = desk.plan(graph.contract(*sides, tf32=dtype == "tf32")).launches
     for each in (MatrixMultiply, WarpgroupMultiply):
         assert bool(statements(launches, each)) == (each is kind)
 
@@ -155,20 +170,24 @@ def test_operands_are_copied_in_both_ways(
         assert (desk.values(root) == exactly(left, right)).all()
 
 
-@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (FMA, "c8"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+@pytest.mark.parametrize(
+    ("target", "dtype"), [(FMA, "f4"), (FMA, "c8"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2"), (WARPGROUPS, "tf32")]
+)
 def test_axes_in_front_broadcast(target: Target, dtype: str) -> None:
     desk, rng = Desk(target), np.random.default_rng(0)
     left, right = numbers(rng, dtype, 2, 1, 24, 40), numbers(rng, dtype, 3, 40, 32)
     x, y = desk.buffer(left), desk.buffer(right)
-    root = graph.contract(graph.expand(x, (2, 3, 24, 40)), graph.expand(y, (2, 3, 40, 32)))
+    root = graph.contract(graph.expand(x, (2, 3, 24, 40)), graph.expand(y, (2, 3, 40, 32)), tf32=dtype == "tf32")
     assert (desk.values(root) == exactly(left, right)).all()
 
 
-@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+@pytest.mark.parametrize(
+    ("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2"), (WARPGROUPS, "tf32")]
+)
 def test_few_tiles_are_split_along_the_inner_axis(target: Target, dtype: str) -> None:
     desk, rng = Desk(Target(**{**vars_of(target), "compute_units": 64})), np.random.default_rng(0)
     left, right = numbers(rng, dtype, 24, 2048 + 8), numbers(rng, dtype, 2048 + 8, 32)
-    root = graph.contract(desk.buffer(left), desk.buffer(right))
+    root = graph.contract(desk.buffer(left), desk.buffer(right), tf32=dtype == "tf32")
     names = [launch.kernel.name for launch in desk.plan(root).launches]
     assert names[-1] == "sum"
     assert (desk.values(root) == exactly(left, right)).all()
@@ -181,14 +200,16 @@ def vars_of(target: Target) -> dict[str, Any]:
 # ---------------------------------------------------------------------- what is computed of each element
 
 
-@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+@pytest.mark.parametrize(
+    ("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2"), (WARPGROUPS, "tf32")]
+)
 @pytest.mark.parametrize("shape", [(64, 64, 64), (40, 33, 51), (3, 33, 24, 40), (1, 24, 2056, 40)], ids=str)
 def test_elements_are_computed_by_the_kernel(target: Target, dtype: str, shape: tuple[int, ...]) -> None:
     *batch, m, k, n = shape
     desk, rng = Desk(target), np.random.default_rng(sum(shape))
     left, right = numbers(rng, dtype, *batch, m, k), numbers(rng, dtype, *batch, k, n)
     bias, mask, rest = numbers(rng, dtype, n), numbers(rng, dtype, *batch, m, n), numbers(rng, dtype, *batch, m, n)
-    product = graph.contract(desk.buffer(left), desk.buffer(right))
+    product = graph.contract(desk.buffer(left), desk.buffer(right), tf32=dtype == "tf32")
     whole = (*batch, m, n)
     shifted = graph.elementwise("add", product, graph.expand(desk.buffer(bias), whole))
     positive = graph.elementwise("maximum", shifted, graph.scalar(0.0, product.dtype, whole))
@@ -197,7 +218,7 @@ def test_elements_are_computed_by_the_kernel(target: Target, dtype: str, shape: 
     for root, expected in ((positive, np.maximum(bare + bias, 0)), (masked, bare * mask + rest)):
         names = [launch.kernel.name for launch in desk.plan(root).launches]
         assert sum(name.startswith(("add", "mul", "maximum")) for name in names) == 0, names
-        assert (desk.values(root) == expected.astype(dtype)).all()
+        assert (desk.values(root) == expected.astype(numpy_dtype(dtype))).all()
 
 
 def test_the_product_is_stored_too_where_it_is_wanted() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ocl_ir.types import BF16, F16, F64, TF32, U32
 from ocl_runtime.plan.kernels.form import aligned
@@ -75,6 +75,7 @@ DOUBLES = (
     Candidate((2, 2), (2, 4), 16, 98),
     Candidate((2, 1), (2, 4), 16, 80),
 )
+TF32_MATRICES = tuple(replace(each, inner=each.inner // 2, rate=each.rate * 0.38) for each in HALVES)
 WARPGROUPS = (
     Candidate((2, 2), (1, 16), 64, 1650, 4),
     Candidate((2, 1), (1, 32), 64, 1550, 4),
@@ -83,6 +84,17 @@ WARPGROUPS = (
     Candidate((1, 1), (1, 8), 64, 850, 4),
 )
 
+TF32_WARPGROUPS = (
+    Candidate((2, 1), (1, 32), 32, 880, 4),
+    Candidate((2, 2), (1, 16), 32, 790, 4),
+    Candidate((2, 1), (1, 16), 32, 570, 4),
+    Candidate((1, 1), (1, 16), 32, 440, 4),
+    Candidate((1, 2), (1, 8), 32, 340, 4),
+    Candidate((1, 1), (1, 8), 32, 240, 4),
+)
+_MATRICES = {F16: HALVES, BF16: HALVES, TF32: TF32_MATRICES, F64: DOUBLES}
+_WARPGROUPS = {F16: WARPGROUPS, BF16: WARPGROUPS, TF32: TF32_WARPGROUPS}
+
 
 def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, float]]:
     """The tiles that the target has room for, with what a unit does in a clock."""
@@ -90,15 +102,13 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
     if dtype.name in target.matrix_dtypes:
         left, right = (is_turned(side) for side in contraction.sides)
         ways = _ways(contraction, target)
-        narrow = F16.size / dtype.size  # of tf32, a step has half as many places
-        for each in DOUBLES if dtype is F64 else WARPGROUPS if ways else HALVES:
-            inner, rate = (each.inner, each.rate) if dtype is F64 else (int(each.inner * narrow), each.rate * narrow)
-            fields = each.warps, each.fragments, inner, each.room, dtype, (left, right)
+        for each in _WARPGROUPS[dtype] if ways else _MATRICES[dtype]:
+            fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
             made: list[AnyTile] = [WarpgroupTile(*fields, way) for way in ways] or [MatrixTile(*fields)]
             for matrices in made:
                 if matrices.local_bytes <= target.tile_bytes:
                     copied = isinstance(matrices, WarpgroupTile) and not matrices.boxes
-                    yield matrices, rate * (_COPIED if copied else 1)
+                    yield matrices, each.rate * (_COPIED if copied else 1)
         return
     pad = max(1, UNIT_BYTES // min(dtype.size, accumulator.size))
     for each in FMA:
@@ -112,7 +122,7 @@ def _ways(contraction: Contraction, target: Target) -> list[bool]:
     """How warpgroups can read operands: in boxes, and in units that work-items copy; in no way where others multiply.
     Of tf32, which only boxes round, one operand at least has to be turned."""
     dtype, sides = contraction.factor, contraction.sides
-    if not target.warpgroups or dtype not in {F16, BF16, TF32}:
+    if not target.warpgroups or dtype not in _WARPGROUPS:
         return []
     boxes = contraction.is_plain and all(box_width(side) > 1 for side in sides)
     if dtype is TF32:

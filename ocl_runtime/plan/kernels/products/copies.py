@@ -1,7 +1,7 @@
 """Copies of operands that warpgroups can read, where they cannot read these as they lie, and it takes less time.
 
-Boxes need rows that begin at multiples of 16 bytes, and of tf32 one operand at least has to be turned. A copy has its
-elements next to each other along the inner axis, and rows as long as that takes.
+Boxes need rows that begin at multiples of 16 bytes, and of tf32 one operand at least has to be turned. Copies have such
+rows, and where neither operand was, one is turned.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ def readable(
     target = lowering.target
     if not (contraction.tf32 and target.warpgroups and contraction.is_plain) or is_of_warpgroups(contraction, target):
         return contraction, []
-    left, right = contraction.sides
-    copied = [side for side in (left, right) if box_width(side) == 1]
-    if not (is_turned(left) or is_turned(right) or copied):
-        copied = [left if left.size <= right.size else right]
-    layouts = {side.number: _in_rows(side) for side in copied}
+    turned = [is_turned(side) for side in contraction.sides]
+    copied = {side.number for side in contraction.sides if box_width(side) == 1}
+    if not any(turned):
+        sizes = [side.size for side in contraction.sides]
+        turn = min(copied or (0, 1), key=sizes.__getitem__)
+        turned[turn] = True
+        copied.add(turn)
+    sides = [side for side in contraction.sides if side.number in copied]
+    layouts = {side.number: _in_rows(side, turned[side.number]) for side in sides}
     storages = [side.leaf.source.storage for side in contraction.sides if isinstance(side.leaf.source, Buffer)]
     if not is_worth_copying(contraction, _of_copies(contraction, layouts, storages), target):
         return contraction, []
     launches = []
-    for side in copied:
+    for side in sides:
         layout, dtype = layouts[side.number], side.leaf.source.dtype
         storages[side.number] = allocate(layout.range()[1] * dtype.size)
         output = Output(0, layout, storages[side.number], dtype)
@@ -46,14 +50,15 @@ def readable(
     return _of_copies(contraction, layouts, storages), launches
 
 
-def _in_rows(side: Side) -> Layout:
-    """The layout of a copy: rows along the inner axis, each of which begins at a multiple of 16 bytes."""
+def _in_rows(side: Side, turned: bool) -> Layout:
+    """The layout of a copy: rows along the inner axis (`turned`) or along the operand's own, each of which begins at a
+    multiple of 16 bytes."""
     shape, unit = side.leaf.layout.shape, UNIT_BYTES // side.leaf.source.dtype.size
-    (inner,), (own,) = side.inner, side.own
+    (along,), (across,) = (side.inner, side.own) if turned else (side.own, side.inner)
     strides = [0] * len(shape)
-    pitch = -(-shape[inner] // unit) * unit
-    strides[inner], strides[own] = 1, pitch
-    step = shape[own] * pitch
+    pitch = -(-shape[along] // unit) * unit
+    strides[along], strides[across] = 1, pitch
+    step = shape[across] * pitch
     for axis in reversed(range(side.front)):
         strides[axis], step = step, step * shape[axis]
     return Layout(shape, tuple(strides), 0)

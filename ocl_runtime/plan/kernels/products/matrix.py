@@ -28,7 +28,7 @@ from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, MatrixTile
 _HALF = 0xFFFF
 
 
-_ROUNDED = InlineC('({{ uint y; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"({0})); y; }})', U32, tf32.bits_of)
+_ROUNDED = InlineC('({{ uint y; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"({0})); y; }})', U32, tf32.away)
 """The tf32 that is nearest to a float32, as the word of it."""
 
 

@@ -142,7 +142,6 @@ class Boxes:
     def go_along(self, tile: Place, turn: Ref) -> None:
         """Adds up the products of a tile, whose first steps are on their way."""
         k, const, pending = self._k, self._body.const, self._fragments.pending
-        k.barrier()  # of boxes that begin and end between the same barriers nobody knows which is first
         with k.for_(0, tile.steps, dtype=self._body.index, hint="step") as step:
             number = k.let(turn + step, "number")
             slot = k.op("urem", number, const(self._room))

@@ -36,8 +36,9 @@ _MAP_BYTES = 2 * MAP_WORDS * U32.size
 """Of the descriptions of both matrices of a product."""
 _SHORT = 16
 """Up to which lengths kernels know those of axes that are one with others."""
-_RASTER = 16
-"""Rows of tiles that groups go down before they go across: what they share of both operands stays in the cache."""
+_RASTER, _RASTER_ROWS = 16, 2048
+"""Rows of tiles, and of results, that groups go down before they go across: what they share of both operands stays in
+the cache."""
 
 
 def uses_tiles(contraction: Contraction, target: Target) -> bool:
@@ -108,7 +109,12 @@ def tile_launches(
 
     parameters = Parameters(index, groups * tile.items)
     operands = common(parameters)
-    for name, size in (("per", per), ("tiles_down", down), ("tiles_across", across), ("raster", min(_RASTER, down))):
+    for name, size in (
+        ("per", per),
+        ("tiles_down", down),
+        ("tiles_across", across),
+        ("raster", min(_RASTER, _RASTER_ROWS // tile.rows, down)),
+    ):
         parameters.size(name, size)
     launched = groups
     if boxes:  # a unit of the device has one group, which goes from tile to tile
