@@ -53,7 +53,7 @@ static inline ulong matrix_at(__local const uint *words, const uint block)
     turns = "" if t.dtype.size > 2 else (", " if held else f", {int(not t.left_turned)}, ") + str(int(not t.right_turned))
     left = "{" + ", ".join(f"%{t.count + i}" for i in range(4)) + "}" if held else f"%{t.count}"
 %>\
-/* ${"Makes" if t.starts else "Adds"} a 64 x ${wide} matrix times a ${wide} x ${t.columns} one ${"" if t.starts else "to "}the sums that 128 work-items hold. */
+/* ${"Makes" if t.starts else "Adds"} a 64 x ${wide} matrix times ${"an" if wide == 8 else "a"} ${wide} x ${t.columns} one ${"" if t.starts else "to "}the sums that 128 work-items hold. */
 static inline void ${t.name}(float *sums, ${"const uint *left" if held else "const ulong left"}, const ulong right)
 {
     asm volatile("//@{ .reg .pred p; setp.${"ne" if t.starts else "eq"}.u32 p, 1, 1; "
