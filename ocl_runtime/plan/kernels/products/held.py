@@ -41,7 +41,8 @@ class HeldFragments(WarpgroupFragments):
         self._held = k.array(U32, _PARTS * self._steps * _WORDS, space="private", hint="held")
 
     def multiply(self, step: Ref, meanwhile: Callable[[], None] = nothing) -> None:
-        """Begins the products of a step, given by where it is in local memory."""
+        """Begins the products of a step, given by where it is in local memory. What is to be done `meanwhile` comes
+        behind those of its first part."""
         k, tile, other = self._k, self._tile, self._other
         origins, right = self._origins(step), other.begin(step, self._across * tile.width)
         for part in range(_PARTS):

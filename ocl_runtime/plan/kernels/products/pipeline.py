@@ -7,7 +7,8 @@ By copies that go on while work-items do: local memory has room for several step
 their products. Where products go on, too, that of one step is still at work when that of the next one begins, so a
 step's memory is free one turn later.
 
-By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory.
+By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory. It
+begins them behind a barrier of the group, where nobody needs what was there two steps before.
 
 The first step is the one that may be shorter; of boxes, whose copies fill up with zeros, the last one.
 """

@@ -110,7 +110,8 @@ class WarpgroupFragments:
             self._k.store(self._sums, i, 0.0)
 
     def multiply(self, step: Ref, meanwhile: Callable[[], None] = nothing) -> None:
-        """Begins the products of a step, given by where it is in local memory."""
+        """Begins the products of a step, given by where it is in local memory. What is to be done `meanwhile` comes
+        first, since products of the step before go on."""
         meanwhile()
         tile = self._tile
         left = self._left.begin(step, self._down * ROWS)
