@@ -43,7 +43,7 @@ from ocl_ir.graph.nodes import (
 from ocl_ir.graph.order import order_in_memory
 from ocl_ir.guards import Given, PythonNumber
 from ocl_ir.indices import Shape
-from ocl_ir.layout import Layout
+from ocl_ir.layout import Layout, broadcast_shapes
 from ocl_ir.op_types import result_type
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import Where, caller, calling_line
@@ -253,7 +253,8 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
 def contract(left: Node, right: Node, where: Where = "", *, wide: bool = False, tf32: bool = False) -> Node:
     """Matrices (…, m, k) times matrices (…, k, n) of one dtype, with the same axes in front; half adds up in float32.
     The result has that dtype, or, if it is `wide`, that of the sums. Where `tf32` says so, operands of float32 may be
-    rounded to 10 bits of their mantissa.
+    rounded to 10 bits of their mantissa. A matrix of one row or column is a vector: then the product is a sum like any
+    other, which reads each element once and is fused with what it is made of.
 
     Raises `ShapeError` for other shapes, `DTypeError` for bools and for two dtypes.
     """
@@ -275,11 +276,25 @@ def contract(left: Node, right: Node, where: Where = "", *, wide: bool = False, 
     dtype = joined if wide else dtype
     if left.shape[-1] == 0:
         return scalar(dtype.value(0), dtype, shape)
+    if 1 in shape[-2:]:
+        return convert(_vectors(left, right, joined, where or caller()), dtype)
 
     factor = TF32 if tf32 and left.dtype is F32 else left.dtype
     made = Contract(shape, dtype, where or caller(), True, (left, right), joined, factor)
     made.depth = max(left.depth, right.depth) + KERNEL
     return made
+
+
+def _vectors(left: Node, right: Node, dtype: DType, where: Where) -> Node:
+    """Matrices of which one is a row or a column, multiplied and added up in a dtype."""
+    last = len(left.shape) - 1
+    swapped = (*range(last - 1), last, last - 1)
+    is_column = right.shape[-1] == 1
+    sides = (left, permute(right, swapped)) if is_column else (permute(left, swapped), right)
+    shape = broadcast_shapes(*(side.shape for side in sides))
+    first, second = (expand(convert(side, dtype), shape) for side in sides)
+    axis = last if is_column else last - 1
+    return reduce("sum", pair("mul", dtype, first, second, where), (axis,), dtype, keepdims=True, where=where)
 
 
 def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:

@@ -71,9 +71,10 @@ class Accesses:
         *,
         width: int | None = None,
         align: int = 0,
+        noted: bool = True,
     ) -> tuple[Memory, Data]:
         """The memory and the positions in it that a statement may touch, after every check: for each of some
-        work-items the element at an index, or `width` elements from there on."""
+        work-items the element at an index, or `width` elements from there on. What is not `noted` is touched later."""
         memory, count = self.memories[pointer.id], width or 1
         start = index.astype(np.int64)  # above 2**63 it turns negative, and so stays outside
         outside = memory.outside(start, count)
@@ -96,14 +97,20 @@ class Accesses:
             at = int(np.argmax(busy))
             what = f"accesses {memory.name}[{index[at]}], which a copy or product that goes on still needs"
             self._fail(what, int(items[at]), stmt, "await the copies or products before")
-        self.touch(stmt, kind, memory, positions, items)
+        self.touch(stmt, kind, memory, positions, items, noted=noted)
         if kind != WRITE:
             self.check_filled(stmt, memory, positions, index, items)
         return memory, positions
 
-    def touch(self, stmt: Stmt, kind: int, memory: Memory, positions: Data, items: Data) -> None:
+    def touch(self, stmt: Stmt, kind: int, memory: Memory, positions: Data, items: Data, *, noted: bool = True) -> None:
         """Notes that work-items touch elements, and raises `DataRaceError` where that has no order."""
-        race = memory.touch(kind, positions, items, self._faults.number(stmt))
+        race = memory.touch(kind, positions, items, self._faults.number(stmt), noted=noted)
+        if race is not None:
+            raise self._faults.race(memory, race)
+
+    def arrive(self, stmt: Stmt, memory: Memory, positions: Data, items: Data, awaited: Data) -> None:
+        """The same of what comes by itself, which a work-item has begun and those of `awaited` have waited for."""
+        race = memory.arrive(positions, items, self._faults.number(stmt), awaited)
         if race is not None:
             raise self._faults.race(memory, race)
 

@@ -48,15 +48,16 @@ class _Begun(NamedTuple):
     """A box on its way."""
 
     stmt: CopyBox
-    finish: Callable[[bool], None]
-    """Ends it; whether the whole group waits, which all see it behind."""
+    finish: Callable[[Data], None]
 
 
 @dataclass
 class _Barrier:
-    """How many boxes a turn has, those of this turn, and how many turns are over."""
+    """How many boxes a turn has, those of this turn, how many turns are over, and which work-items have waited for the
+    last one."""
 
     boxes: int
+    awaited: Data
     begun: list[_Begun] = field(default_factory=list)
     turns: int = 0
 
@@ -110,7 +111,7 @@ class Boxes:
         )
         memory.put(places, np.zeros(places.shape, np.uint64))
         for number in range(stmt.count):
-            self._barriers[stmt.barriers.id, number] = _Barrier(stmt.boxes)
+            self._barriers[stmt.barriers.id, number] = _Barrier(stmt.boxes, self._nobody())
 
     def _copy(self, stmt: CopyBox, items: Data) -> None:
         self._check_alone(stmt, items)
@@ -119,16 +120,15 @@ class Boxes:
         )
         barrier = self._barrier(stmt, number, items)
         index, width = self._values.at(stmt.index, items), stmt.rows * _ROW_WORDS
-        local, to = self._accesses.reach(stmt, WRITE, stmt.pointer, index, items, width=width, align=ALIGNMENT)
+        local, to = self._accesses.reach(
+            stmt, WRITE, stmt.pointer, index, items, width=width, align=ALIGNMENT, noted=False
+        )
         local.begin(WRITE, to)
 
-        def finish(by_all: bool) -> None:
+        def finish(awaited: Data) -> None:
             words = self._box(stmt, items, slot, row, column)
             local.end(WRITE, to)
-            if by_all:
-                local.forget(to)
-            else:
-                self._accesses.touch(stmt, WRITE, local, to, items)
+            self._accesses.arrive(stmt, local, to, items, awaited)
             local.put(to, words)
 
         barrier.begun.append(_Begun(stmt, finish))
@@ -168,18 +168,24 @@ class Boxes:
             if parity > 1:
                 self._faults.fail(IRError, f"a wait for parity {parity}", stmt, "turns have the parities 0, 1, 0, …")
             if barrier.turns % 2 != parity:
+                barrier.awaited[own] = True
                 continue
             if len(barrier.begun) != barrier.boxes:
                 fact = f"{len(barrier.begun)} boxes for barrier {number}, which waits for {barrier.boxes}"
                 remedy = "copy as many boxes in each turn as the barrier was made for, and await one turn after another"
                 self._faults.fail(IRError, fact, stmt, remedy)
+            barrier.awaited = self._nobody()
+            barrier.awaited[own] = True
             for begun in barrier.begun:
-                begun.finish(own.size == self._items)
+                begun.finish(barrier.awaited)
             barrier.begun, barrier.turns = [], barrier.turns + 1
 
     def _barrier(self, stmt: CopyBox | AwaitBoxes, number: int, items: Data) -> _Barrier:
         self._accesses.reach(stmt, ATOMIC, stmt.barriers, np.full(items.size, number), items)
         return self._barriers[stmt.barriers.id, number]
+
+    def _nobody(self) -> Data:
+        return np.zeros(self._items, np.bool_)
 
     def _number(self, operand: Operand, items: Data) -> int:
         return int(self._values.at(operand, items)[0])

@@ -112,20 +112,25 @@ class Memory:
             later = later + self.read_later[positions]
         return np.asarray((later > 0).reshape(len(positions), -1).any(axis=1))
 
-    def touch(self, kind: int, positions: Data, items: Data, statement: int) -> Race | None:
+    def touch(self, kind: int, positions: Data, items: Data, statement: int, *, noted: bool = True) -> Race | None:
         """Tells the shadow, if there is one, and hands on the race it sees."""
         if self.shadow is None:
             return None
+        cells, tell = self._cells(positions, items), self.shadow.touch if noted else self.shadow.met
+        return tell(kind, cells, np.repeat(items, cells.size // items.size), statement)
+
+    def arrive(self, positions: Data, items: Data, statement: int, awaited: Data) -> Race | None:
+        """The same of what comes by itself, which a work-item has begun and those of `awaited` have waited for."""
+        if self.shadow is None:
+            return None
+        cells = self._cells(positions, items)
+        return self.shadow.arrive(cells, np.repeat(items, cells.size // items.size), statement, awaited)
+
+    def _cells(self, positions: Data, items: Data) -> Data:
+        """Of neighbouring elements for each work-item."""
         width = positions.size // items.size * self.cells_per_element
         start = self.first_cell + positions.reshape(items.size, -1)[:, 0] * self.cells_per_element
-        cells = (start[:, None] + np.arange(width)).ravel()
-        return self.shadow.touch(kind, cells, np.repeat(items, width), statement)
-
-    def forget(self, positions: Data) -> None:
-        """Tells the shadow, if there is one, that all work-items have waited for what was done to elements."""
-        if self.shadow is not None:
-            start = self.first_cell + positions.ravel() * self.cells_per_element
-            self.shadow.forget((start[:, None] + np.arange(self.cells_per_element)).ravel())
+        return np.asarray((start[:, None] + np.arange(width)).ravel())
 
     def element_of(self, cell: int) -> int:
         """The index of the element that a cell of the shadow belongs to."""

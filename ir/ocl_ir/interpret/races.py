@@ -41,6 +41,14 @@ class Race(NamedTuple):
     earlier: Touch
 
 
+class Arrival(NamedTuple):
+    """What has come to cells by itself: its stamp, which cells, and which work-items have waited for it."""
+
+    stamp: Data
+    has_come: Data
+    awaited: Data
+
+
 class Clock:
     """Makes the stamps of one address space and counts its intervals."""
 
@@ -93,13 +101,33 @@ class Shadow:
         self._size = size
         self._clock = clock
         self._kinds: dict[int, Data] = {}
+        self._arrivals: list[Arrival] = []
 
     def touch(self, kind: int, cells: Data, items: Data, statement: int) -> Race | None:
         """Notes that work-item `items[i]` touches cell `cells[i]`, for all i at once; returns a race if this is one."""
+        # Noted before it is compared: so a statement that stores twice to one cell meets itself.
+        self._note(kind, cells, self._clock.stamps(items, statement))
+        return self.met(kind, cells, items, statement)
+
+    def arrive(self, cells: Data, items: Data, statement: int, awaited: Data) -> Race | None:
+        """Notes that something comes to cells which work-items began to copy, and that `awaited` says of each one, now
+        or later, whether it has waited for it: who has, comes behind it without a barrier."""
+        race = self.met(WRITE, cells, items, statement)
+        has_come = np.zeros(self._size, np.bool_)
+        has_come[cells] = True
+        self._arrivals = [arrival for arrival in self._arrivals if self._clock.is_now(arrival.stamp)]
+        self._arrivals.append(Arrival(self._clock.stamps(items[:1], statement), has_come, awaited))
+        return race
+
+    def met(self, kind: int, cells: Data, items: Data, statement: int) -> Race | None:
+        """The race that it would be to touch cells."""
         clock = self._clock
         stamps = clock.stamps(items, statement)
-        # Noted before it is compared: so a statement that stores twice to one cell meets itself.
-        self._note(kind, cells, stamps)
+        for arrival in self._arrivals:
+            clash = clock.is_now(arrival.stamp) & arrival.has_come[cells] & ~arrival.awaited[items]
+            race = self._race(clash, cells, stamps, np.broadcast_to(arrival.stamp, stamps.shape))
+            if race is not None:
+                return race
         for other in _CONFLICTS[kind]:
             if other not in self._kinds:
                 continue
@@ -112,11 +140,6 @@ class Shadow:
             if race is not None:
                 return race
         return None
-
-    def forget(self, cells: Data) -> None:
-        """Cells whose touches of this interval come before all later ones of the group."""
-        for first, second, _ in self._kinds.values():
-            first[cells] = second[cells] = _NEVER
 
     def _note(self, kind: int, cells: Data, stamps: Data) -> None:
         if kind not in self._kinds:

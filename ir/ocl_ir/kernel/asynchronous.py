@@ -9,7 +9,8 @@
     CopyBox local[index] = table[slot], column, row  128 bytes by some rows of a matrix; zeros where it has none
     AwaitBoxes barriers[number], parity              goes on when the boxes of a turn are there; turns are 0, 1, 0, …
 
-Each work-item waits for its own copies; a barrier behind that shows them to the others. Nobody may touch the memory of
+Each work-item waits for its own copies; a barrier behind that shows them to the others. Whoever has waited for boxes
+sees them. Nobody may touch the memory of
 what is not done. Operands of products lie in local memory as `Swizzled` says.
 """
 

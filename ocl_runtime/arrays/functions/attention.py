@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.attention import Attention
+from ocl_ir.graph.attention import Attention, AttentionByKeys, AttentionByQueries
+from ocl_ir.indices import parse_index
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import caller, calling_line
-from ocl_ir.types import BF16, BOOL, F16, DType
+from ocl_ir.types import BF16, BOOL, F16, F32, DType
 from ocl_runtime.arrays.array import Array, arrays_of
 from ocl_runtime.arrays.functions.creation import arange
-from ocl_runtime.arrays.functions.elementwise import astype, exp, where
+from ocl_runtime.arrays.functions.elementwise import astype, exp, multiply, where
 from ocl_runtime.arrays.functions.manipulation import broadcast_to, expand_dims, matrix_transpose, reshape
 from ocl_runtime.arrays.functions.statistics import max as max_of
 from ocl_runtime.arrays.functions.statistics import sum as sum_of
@@ -22,6 +23,7 @@ from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
 
 if TYPE_CHECKING:
+    from ocl_ir.graph.build import Node
     from ocl_runtime.plan.executor import Executor
 
 _LENGTHS = (64, 128)
@@ -61,9 +63,9 @@ def attention(
     dtype = _dtype("attention", q, k, v)
     _check("attention", q, k, v)
     factor = _scale(q, scale)
-    if mask is None and factor > 0 and _is_one_kernel(dtype, q.shape[-1], v.shape[-1], q._executor):
-        nodes = (cast(x._node, dtype) for x in (q, k, v))
-        return Array(graph.custom_call(Attention(causal, factor), *nodes, where=caller()), q._executor)
+    if mask is None and _is_one_kernel(dtype, factor, q, v):
+        _, result = _attended(Attention(causal, factor), *(cast(x._node, dtype) for x in (q, k, v)))
+        return Array(result, q._executor)
     weights = _weights("attention", q, k, mask, dtype, causal=causal, scale=factor)
     return _result(_product(weights, expand_dims(v, axis=-3), dtype), (*q.shape[:-1], v.shape[-1]), dtype)
 
@@ -105,6 +107,9 @@ def attention_gradients(
             remedy=f"give it the shape of what attention returns: {(*q.shape[:-1], v.shape[-1])}",
         )
     factor = _scale(q, scale)
+    if mask is None and _is_one_kernel(dtype, factor, q, v):
+        nodes = [cast(x._node, dtype) for x in (q, k, v, gradient)]
+        return _gradients_in_kernels(q._executor, *nodes, causal=causal, scale=factor)
     # The rows of the heads that share keys are one matrix, so that a product adds them up.
     rows = q.shape[-3] // k.shape[-3] * q.shape[-2]
     weights, queries, above = (
@@ -160,9 +165,36 @@ def _result(x: Array, shape: tuple[int, ...], dtype: DType) -> Array:
     return Array(cast(reshape(x, shape)._node, dtype), x._executor)
 
 
-def _is_one_kernel(dtype: DType, d: int, e: int, executor: Executor) -> bool:
+def _is_one_kernel(dtype: DType, scale: float, q: Array, v: Array) -> bool:
     """Whether there is a kernel that stores no scores: of halves, where warpgroups multiply."""
-    return executor.target.warpgroups and dtype in {F16, BF16} and d in _LENGTHS and d == e
+    length = q.shape[-1]
+    is_fit = scale > 0 and dtype in {F16, BF16} and length in _LENGTHS and length == v.shape[-1]
+    return is_fit and q._executor.target.warpgroups
+
+
+def _attended(algorithm: Attention, q: Node, k: Node, v: Node) -> tuple[Node, Node]:
+    """All that a kernel of attention gives, and the result alone."""
+    whole = graph.custom_call(algorithm, q, k, v, where=caller())
+    heads = parse_index(whole.shape, (..., slice(q.shape[-3]), slice(None), slice(None)))
+    return whole, graph.index(whole, heads, caller())
+
+
+def _gradients_in_kernels(
+    executor: Executor, q: Node, k: Node, v: Node, gradient: Node, *, causal: bool, scale: float
+) -> tuple[Array, Array, Array]:
+    """By queries, keys and values. Attention itself is computed, too, since results and logarithms are needed."""
+    whole, result = _attended(Attention(causal, scale), q, k, v)
+    wide = (Array(cast(x, F32), executor) for x in (gradient, result))
+    delta = sum_of(multiply(*wide), axis=-1)._node
+    operands = (q, k, v, gradient, whole, delta)
+    by_queries = graph.custom_call(AttentionByQueries(causal, scale), *operands, where=caller())
+    by_both = graph.custom_call(AttentionByKeys(causal, scale), *operands, where=caller())
+    heads = k.shape[-3]
+    by_keys, by_values = (
+        graph.index(by_both, parse_index(by_both.shape, (..., part, slice(None), slice(None))), caller())
+        for part in (slice(heads), slice(heads, None))
+    )
+    return Array(by_queries, executor), Array(by_keys, executor), Array(by_values, executor)
 
 
 def _check(name: str, q: Array, k: Array, v: Array) -> None:

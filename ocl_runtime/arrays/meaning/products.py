@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
+from ocl_ir.graph.nodes import accumulator
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import Where, calling_line
@@ -54,9 +55,11 @@ def dot(x1: Node, x2: Node, axis: int, executor: Executor, where: Where) -> Node
     if x2.dtype is not dtype:
         dtype = common_dtype((x1, x2), executor)
         x1, x2 = cast(x1, dtype), cast(x2, dtype)
-    x1, x2 = broadcast(x1, x2, where)
-    product = graph.pair("mul", dtype, x1, x2, where)
-    return graph.reduce("sum", product, (len(product.shape) + axis,), dtype, where=where)
+    # Integers wrap the same in any width; products of halves are exact in float32, as those of matrices.
+    wide = dtype if dtype.is_integer else accumulator("sum", dtype)
+    x1, x2 = broadcast(graph.convert(x1, wide), graph.convert(x2, wide), where)
+    product = graph.pair("mul", wide, x1, x2, where)
+    return graph.convert(graph.reduce("sum", product, (len(product.shape) + axis,), wide, where=where), dtype)
 
 
 def _check(what: str, x1: Node, x2: Node) -> None:

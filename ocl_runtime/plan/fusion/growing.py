@@ -99,7 +99,7 @@ class Growing:
 
     def reach(self, node: Node, chain: Chain | None) -> Reached:
         """Goes through the movements above a node."""
-        while isinstance(node, Movement) and (node is self._root or node not in self._alone):
+        while isinstance(node, Movement) and (node is self._root or node not in self._alone or self._looks(node)):
             copied = copies(node)
             if copied and chain is not None and chain.undoes(node):
                 chain, node = chain.outer, node.arg
@@ -120,6 +120,14 @@ class Growing:
         if alone and type(node) in _IN_MEMORY:
             alone = node in self._dense  # which is read where it was copied
         return node, chain, alone and node is not self._root
+
+    def _looks(self, view: Node) -> bool:
+        """Whether a view that is wanted is one of memory, where its readers find the elements, too."""
+        while isinstance(view, Movement):
+            if view in self._dense or copies(view):
+                return False
+            view = view.arg
+        return type(view) in _ENDS or view in self._alone
 
     @property
     def nodes(self) -> frozenset[Node]:

@@ -25,10 +25,13 @@ Lower: TypeAlias = Callable[[Call, Callable[[int], Storage], Lowering], list[Lau
 """Gives the launches that compute a result with elements. Sizes that it needs as numbers it takes by `int`, which
 guards the plan; the function gives memory for what lies between the launches."""
 
+_ATTENTION = "ocl_runtime.plan.kernels.attention.launches"
 _FOURIER = "ocl_runtime.plan.kernels.fourier"
 _LINALG = "ocl_runtime.plan.kernels.linalg"
 _LOWERED_BY: Mapping[str, str] = {
-    "Attention": "ocl_runtime.plan.kernels.attention.launches:attention_launches",
+    "Attention": f"{_ATTENTION}:attention_launches",
+    "AttentionByKeys": f"{_ATTENTION}:by_keys_launches",
+    "AttentionByQueries": f"{_ATTENTION}:by_queries_launches",
     "Cholesky": f"{_LINALG}.cholesky:cholesky_launches",
     "Eigen": f"{_LINALG}.eigen:eigen_launches",
     "FourierTransform": f"{_FOURIER}.passes:transform_launches",

@@ -10,11 +10,13 @@ import pytest
 
 import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.attention import Attention
+from ocl_ir.graph.attention import Attention, log_heads
+from ocl_ir.graph.build import Node
+from ocl_ir.indices import parse_index
 from ocl_ir.kernel.grammar import CopyBox, WarpgroupMultiply, walk
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16
-from tests.differential.test_attention import by_numpy
+from tests.differential.test_attention import by_numpy, gradients_by_numpy
 from tests.support.depth import NIGHTLY
 from tests.support.interpreted import InterpretedRuntime
 from tests.unit.plan.test_plan import Desk
@@ -30,13 +32,19 @@ SHAPES = [
 """The axes in front, heads, key heads, queries, keys, and their length."""
 
 
+def attended(algorithm: Attention, q: Node, k: Node, v: Node) -> tuple[Node, Node]:
+    """All that attention gives, and its results alone."""
+    whole = graph.custom_call(algorithm, q, k, v)
+    return whole, graph.index(whole, parse_index(whole.shape, (..., slice(q.shape[-3]), slice(None), slice(None))))
+
+
 @pytest.mark.parametrize(("shape", "causal"), list(itertools.product(SHAPES if NIGHTLY else SHAPES[1:], (False, True))))
 def test_attention_is_that_of_numpy(shape: tuple[tuple[int, ...], int, int, int, int, int], causal: bool) -> None:
     front, heads, key_heads, n, m, length = shape
     desk, rng = Desk(WARPGROUPS), np.random.default_rng(n)
     shapes = (*front, heads, n, length), (*front, key_heads, m, length), (*front, key_heads, m, length)
     q, k, v = (rng.standard_normal(side).astype("f2") for side in shapes)
-    root = graph.custom_call(Attention(causal, 1 / math.sqrt(length)), *(desk.buffer(side) for side in (q, k, v)))
+    _, root = attended(Attention(causal, 1 / math.sqrt(length)), *(desk.buffer(side) for side in (q, k, v)))
     launches = desk.plan(root).launches
     assert [launch.kernel.name for launch in launches] == ["describe", "attention"]
     statements = [type(stmt) for stmt in walk(launches[1].kernel.body)]
@@ -44,11 +52,68 @@ def test_attention_is_that_of_numpy(shape: tuple[tuple[int, ...], int, int, int,
     np.testing.assert_allclose(desk.values(root), by_numpy(q, k, v, None, causal=causal, scale=None), atol=2e-3)
 
 
+GRADIENT_SHAPES = [
+    ((2,), 4, 2, 40, 70, 64, False),
+    ((), 2, 1, 70, 140, 64, True),
+    ((), 1, 1, 210, 80, 64, True),  # the first queries see nothing
+    ((), 1, 1, 140, 210, 128, True),
+]
+
+
+@pytest.mark.parametrize(("front", "heads", "key_heads", "n", "m", "length", "causal"), [
+    *GRADIENT_SHAPES, *([((2, 2), 2, 1, 300, 200, 128, False), ((), 3, 3, 129, 257, 64, True)] if NIGHTLY else [])
+])  # fmt: skip
+def test_gradients_are_those_of_numpy(
+    front: tuple[int, ...], heads: int, key_heads: int, n: int, m: int, length: int, causal: bool
+) -> None:
+    rng, sides = np.random.default_rng(n), ((heads, n), (key_heads, m), (key_heads, m), (heads, n))
+    q, k, v, gradient = (rng.standard_normal((*front, *side, length)).astype("f2") for side in sides)
+    with xp.use(InterpretedRuntime(WARPGROUPS)) as runtime:
+        arrays = [xp.asarray(x) for x in (q, k, v, gradient)]
+        result, by = xp.attention(*arrays[:3], causal=causal), xp.attention_gradients(*arrays, causal=causal)
+        xp.compute(result, *by)
+        found = [x.numpy() for x in (result, *by)]
+    kernels = [launch.kernel.name for launch in runtime.launched]
+    # Attention itself is computed once.
+    assert sorted(kernels) == [
+        "attention", "attention_by_keys", "attention_by_queries", "describe", "describe", "describe", "mul_sum"
+    ]  # fmt: skip
+    expected = gradients_by_numpy(q, k, v, gradient, None, causal=causal, scale=None)
+    np.testing.assert_allclose(found[0], by_numpy(q, k, v, None, causal=causal, scale=None), atol=3e-3)
+    for gradient_found, exact in zip(found[1:], expected, strict=True):
+        np.testing.assert_allclose(gradient_found, exact, atol=4e-3, rtol=1e-3)
+
+
+def test_gradients_where_scores_are_far_below_zero() -> None:
+    """Keys that are not there have scores of zero, whose weights would be infinite."""
+    rng, scale = np.random.default_rng(5), 1.0
+    q, v, gradient = (rng.standard_normal((1, rows, 64)).astype("f2") for rows in (70, 70, 70))
+    q, k = np.abs(q) + 8, -np.abs(v) - 8  # scores of -4,000 and less
+    with xp.use(InterpretedRuntime(WARPGROUPS)):
+        found = xp.attention_gradients(q, k, v, gradient, scale=scale)
+        for x, exact in zip(found, gradients_by_numpy(q, k, v, gradient, None, causal=False, scale=scale), strict=True):
+            np.testing.assert_allclose(x.numpy(), exact, atol=4e-2, rtol=2e-2)
+
+
+def test_logarithms_lie_behind_the_results() -> None:
+    desk, rng = Desk(WARPGROUPS), np.random.default_rng(6)
+    heads, n, m, length = 3, 50, 40, 64
+    q, k, v = (rng.standard_normal((2, heads, rows, length)).astype("f2") for rows in (n, m, m))
+    whole, _ = attended(Attention(True, 0.5), *(desk.buffer(side) for side in (q, k, v)))
+    assert whole.shape == (2, heads + log_heads(heads, length), n, length) == (2, heads + 1, n, length)
+    found = np.ascontiguousarray(desk.values(whole)[:, heads:]).reshape(2, -1).view("f4")[:, : heads * n]
+    scores = 0.5 * q.astype("f8") @ np.swapaxes(k.astype("f8"), -1, -2)
+    seen = np.arange(m) <= np.arange(n)[:, None] + m - n
+    with np.errstate(divide="ignore"):
+        logs = np.log2(np.where(seen, np.exp(scores), 0).sum(-1))
+    np.testing.assert_allclose(found.reshape(2, heads, n), np.where(seen.any(-1), logs, np.inf), rtol=1e-5)
+
+
 def test_sums_are_scaled_when_much_greater_scores_come() -> None:
     desk, rng = Desk(WARPGROUPS), np.random.default_rng(3)
     q, k, v = (rng.standard_normal((1, rows, 64)).astype("f2") for rows in (40, 500, 500))
     k *= np.repeat(np.linspace(0.1, 4, 4), 125).astype("f2")[:, None]  # from block to block the greatest score rises
-    root = graph.custom_call(Attention(False, 1.0), *(desk.buffer(side) for side in (q, k, v)))
+    _, root = attended(Attention(False, 1.0), *(desk.buffer(side) for side in (q, k, v)))
     np.testing.assert_allclose(desk.values(root), by_numpy(q, k, v, None, causal=False, scale=1.0), atol=4e-3)
 
 
@@ -66,7 +131,7 @@ def test_bfloat16() -> None:
     desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
     bits = [(rng.standard_normal((1, 64, 64)).astype("f4").view("u4") >> 16).astype("u2") for _ in range(3)]
     nodes = [graph.buffer(desk.runtime.upload(side), BF16, Layout.contiguous(side.shape)) for side in bits]
-    found = (desk.values(graph.custom_call(Attention(False, 0.125), *nodes)).astype("u4") << 16).view("f4")
+    found = (desk.values(attended(Attention(False, 0.125), *nodes)[1]).astype("u4") << 16).view("f4")
     q, k, v = ((side.astype("u4") << 16).view("f4") for side in bits)
     np.testing.assert_allclose(found, by_numpy(q, k, v, None, causal=False, scale=0.125), atol=1e-2)
 
@@ -75,7 +140,7 @@ def test_infinities_and_nan_come_through() -> None:
     desk = Desk(WARPGROUPS)
     q, k, v = (np.ones((1, 8, 64), "f2") for _ in range(3))
     q[0, 3, 0] = np.nan
-    root = graph.custom_call(Attention(False, 0.125), *(desk.buffer(side) for side in (q, k, v)))
+    _, root = attended(Attention(False, 0.125), *(desk.buffer(side) for side in (q, k, v)))
     found = desk.values(root)
     assert np.isnan(found[0, 3]).all()
     assert (np.delete(found[0], 3, axis=0) == 1).all()

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import ocl_runtime.arrays as xp
 from ocl_ir.errors import DTypeError, ShapeError
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Contract, Node, Scalar
@@ -16,6 +17,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F16, F32, I8, I32, DType, Pointer
 from tests.support.depth import NIGHTLY
 from tests.support.graphs import is_same
+from tests.support.interpreted import InterpretedRuntime
 from tests.unit.plan.test_plan import CPU, GPU, Desk
 
 SHAPES = [
@@ -78,13 +80,34 @@ def test_operands_and_consumers_are_kernels_of_their_own(desk: Desk) -> None:
 
 
 def test_a_long_sum_is_split_and_joined(desk: Desk) -> None:
-    (host, x), (other, y) = desk.random(1, 5000), desk.random(5000, 2)
+    (host, x), (other, y) = desk.random(2, 5000), desk.random(5000, 2)
     planned = desk.plan(graph.contract(x, y))
     assert planned.launches[0].kernel.name == "contract"
     assert len(planned.launches) > 1
     exact = host.astype("f8") @ other.astype("f8")
     scale = np.abs(host).astype("f8") @ np.abs(other).astype("f8")
     assert (np.abs(desk.values(graph.contract(x, y)) - exact) <= 1e-6 * scale).all()
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+@pytest.mark.parametrize("shapes", [((1, 300), (300, 40)), ((40, 300), (300, 1)), ((3, 1, 60), (3, 60, 5))])
+def test_a_row_or_a_column_is_a_sum_that_fuses(desk: Desk, shapes: tuple[tuple[int, ...], ...], dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    left, right = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
+    x, y = desk.buffer(left), desk.buffer(right)
+    root = graph.elementwise("neg", graph.contract(graph.elementwise("abs", x), y))
+    kernels = [launch.kernel.name for launch in desk.plan(root).launches]
+    assert len(kernels) <= 2  # in parts, where the device would have too little to do
+    assert not {"abs", "contract", "neg"} & set(kernels)
+    exact, scale = np.abs(left).astype("f8") @ right.astype("f8"), np.abs(left).astype("f8") @ np.abs(right)
+    rounding = 2.0**-11 if dtype == "f2" else 0.0  # of the result alone: products and sums are float32
+    assert (np.abs(desk.values(root).astype("f8") + exact) <= 2e-6 * scale + rounding * np.abs(exact)).all()
+
+
+def test_vectors_of_halves_are_multiplied_in_float32() -> None:
+    with xp.use(InterpretedRuntime(GPU)):
+        found = xp.vecdot(xp.asarray(np.array([300.0, -299.0], "f2")), xp.asarray(np.array([300.0, 300.0], "f2")))
+        assert float(found) == 300.0  # 300 * 300 is no float16
 
 
 def test_scalars_and_counted_operands(desk: Desk) -> None:

@@ -258,3 +258,18 @@ def test_the_table(repository: Path, update_golden: bool) -> None:
         file.write_text(before + mark + text, encoding="utf-8")
         found = text
     assert found == text
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_view_that_is_wanted_and_read_is_not_copied(target: str) -> None:
+    x = np.arange(40.0, dtype="f4").reshape(4, 10)
+    with xp.use(InterpretedRuntime(TARGETS[target])) as runtime:
+        total = xp.sum(xp.asarray(x), axis=1)
+        view = total[1:3]
+        beside = view * 2
+        xp.compute(view, beside)
+        kernels = [launch.kernel.name for launch in runtime.launched]
+        assert (view.numpy() == x.sum(1)[1:3]).all()
+        assert (beside.numpy() == 2 * x.sum(1)[1:3]).all()
+    assert "copy" not in kernels
+    assert len(kernels) == 2

@@ -280,6 +280,16 @@ def test_large_products_have_large_tiles_and_few_tiles_parts() -> None:
     assert parts > 16
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"), [((2, 4096, 4096), True), ((4096, 4096, 3), True), ((100_000, 4, 4), False)]
+)
+def test_few_rows_or_columns_have_tiles_where_the_inner_axis_is_long(
+    sizes: tuple[int, int, int], expected: bool
+) -> None:
+    device = Target(kind="gpu", compute_units=132, local_bytes=48 << 10)
+    assert tiles.uses_tiles(contraction(*sizes), device) == expected
+
+
 def test_the_choice_does_not_depend_on_how_operands_lie() -> None:
     device, (x, y) = Target(compute_units=132, local_bytes=48 << 10), (contraction(300, 200, 100).leaves)
     made = contraction(300, 200, 100)

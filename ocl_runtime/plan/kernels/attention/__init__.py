@@ -1,5 +1,8 @@
-"""Attention in one kernel, for devices with matrix instructions of warpgroups:
+"""Attention and its gradients in one kernel each, for devices with matrix instructions of warpgroups:
 
-attention_kernel.py  the kernel
-launches.py          its launches
+parts.py             what the kernels have in common
+attention_kernel.py  attention
+gradients_kernel.py  its gradients, by queries and by keys and values
+maps.py              the launch that describes matrices of which boxes are copied
+launches.py          the launches of each
 """

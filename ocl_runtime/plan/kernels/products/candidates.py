@@ -18,7 +18,7 @@ from ocl_runtime.plan.target import Target
 
 LEAST_PART = 256
 """Products below which a part is not worth the reduction that joins it."""
-_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _ALONE = 0.7
 """What of its speed a unit reaches with one small group."""
 _FIXED = 4000

@@ -32,6 +32,8 @@ from ocl_runtime.plan.target import Target
 
 _LEAST_SIDE = 16
 """Rows and columns below which most of any tile would lie outside."""
+_LONG = 256
+"""The inner axis for which the memory that is read takes longer than what lies outside."""
 _MAP_BYTES = 2 * MAP_WORDS * U32.size
 """Of the descriptions of both matrices of a product."""
 _SHORT = 16
@@ -43,8 +45,9 @@ the cache."""
 
 def uses_tiles(contraction: Contraction, target: Target) -> bool:
     """Whether work-groups have tiles, on a device and for a size for which that is worth it."""
-    m, n, _ = contraction.sizes
-    return target.kind == "gpu" and min(m, n) >= _LEAST_SIDE and any(tiles(contraction, target))
+    m, n, k = contraction.sizes
+    fills = max(m, n) >= _LEAST_SIDE and (min(m, n) >= _LEAST_SIDE or k >= _LONG)
+    return target.kind == "gpu" and fills and any(tiles(contraction, target))
 
 
 def tile_launches(

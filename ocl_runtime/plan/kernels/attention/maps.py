@@ -1,0 +1,92 @@
+"""The launch that describes the matrices of which boxes are copied: those of all heads of each operand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ocl_ir.graph.build import Buffer, Storage
+from ocl_ir.kernel.asynchronous import MAP_WORDS
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.grammar import Kernel
+from ocl_ir.layout import Layout
+from ocl_ir.types import U32, Pointer
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.form import Parameters, Spec, rounded_up
+from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.launch import Address, Launch
+
+_GROUP = 32
+
+
+class Boxed(NamedTuple):
+    """An operand (…, heads, rows, length) by its name in a kernel, and how many rows its boxes have."""
+
+    name: str
+    operand: Buffer
+    box_rows: int
+
+    @property
+    def heads(self) -> int:
+        """Of all axes in front, too."""
+        return math.prod(map(int, self.operand.shape[:-2]))
+
+
+@dataclass(frozen=True, slots=True)
+class _MapsForm:
+    boxes: tuple[tuple[str, int], ...]
+    specs: tuple[Spec, ...]
+
+
+def describe(
+    operands: Sequence[Boxed], parameters: Parameters, allocate: Callable[[int], Storage], lowering: Lowering
+) -> Launch:
+    """The launch; the parameters get the operands, and where the descriptions of each begin."""
+    words = sum(each.heads for each in operands) * MAP_WORDS
+    maps = Address(allocate(words * U32.size), Layout.contiguous((words,)))
+    most = max(each.heads for each in operands)
+    describing, first = Parameters(U32, most), 0
+    for given in (parameters, describing):
+        given.pointer("maps", Pointer(U32, align=128), maps)
+    for name, operand, _ in operands:
+        for given in (parameters, describing):
+            given.pointer(name, Pointer(U32, align=16), in_words(operand))
+            given.size(f"{name}_map", first)
+        heads = math.prod(map(int, operand.shape[:-2]))
+        describing.size(f"{name}_heads", heads)
+        describing.size(f"{name}_rows", operand.shape[-2])
+        first += heads
+    describing.size("columns", operands[0].operand.shape[-1])
+    form = _MapsForm(tuple((each.name, each.box_rows) for each in operands), tuple(describing.specs))
+    kernel = lowering.kernels.get(form, _build)
+    return Launch(kernel, tuple(describing.args), (rounded_up(most, _GROUP), 1, 1), (_GROUP, 1, 1), lowering.where)
+
+
+def in_words(operand: Buffer) -> Address:
+    """An operand in row-major order, as words of two elements."""
+    layout = Layout.contiguous((operand.size // 2,))
+    return Address(operand.storage, Layout(layout.shape, layout.strides, operand.layout.offset // 2))
+
+
+def _build(form: _MapsForm) -> Kernel:
+    """Of a form; each work-item describes one matrix of each operand."""
+    k = KernelBuilder("describe", group_size=(_GROUP, 1, 1), note="tensor maps of the operands of attention")
+    sizes = Body.start(k, form.specs, U32, fp16=False).params
+    number, columns = k.global_id(0, "number"), sizes["columns"]
+    row_words = columns >> 1
+    for name, box_rows in form.boxes:
+        rows = sizes[f"{name}_rows"]
+        with k.if_(number < sizes[f"{name}_heads"]):
+            k.describe_matrix(
+                sizes["maps"],
+                (sizes[f"{name}_map"] + number) * MAP_WORDS,
+                sizes[name],
+                number * (rows * row_words),
+                columns=columns,
+                rows=rows,
+                row_words=row_words,
+                box_rows=box_rows,
+            )
+    return k.build()

@@ -1,0 +1,162 @@
+"""What the kernels of attention have in common: rows of matrices that come to local memory in boxes, products of
+warpgroups, and what is computed of scores in registers.
+
+A warpgroup has 64 rows of a product. Of these a work-item holds two halves, eight rows apart: number `4 f + 2 h + s` is
+in row half `h` and column `8 f + s` behind its first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ocl_ir.bfloat16 import bits_of
+from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, MAP_WORDS, ROW_BYTES, ROWS, WARPGROUP, Swizzled
+from ocl_ir.kernel.builder import KernelBuilder
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.program_ops import InlineC
+from ocl_ir.types import BF16, F16, F32, I32, U32, U64, DType
+from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.form import Spec
+
+ROOM = 2
+"""Blocks in local memory, of each matrix that comes in blocks."""
+ROW_WORDS = ROW_BYTES // 4
+HALVES = range(2)
+
+
+def _instruction(ptx: str, dtype: DType, sources: str, reference: Callable[..., Any]) -> InlineC:
+    """An instruction of some float32, the constraints of whose operands are given, as an operation."""
+    name, letter = ("uint", "r") if dtype is U32 else ("float", "f")
+    return InlineC(f'({{{{ {name} y; asm("{ptx}" : "={letter}"(y) : {sources}); y; }}}})', dtype, reference)
+
+
+def _exp2(x: Any) -> Any:
+    with np.errstate(over="ignore"):
+        return np.exp2(x)
+
+
+EXP2 = _instruction("ex2.approx.ftz.f32 %0, %1;", F32, '"f"({0})', _exp2)
+"""Weights are rounded to halves: what the device has for exponentials is exact enough."""
+
+
+def _packed(dtype: DType) -> InlineC:
+    """Two numbers, rounded to the halves of a word."""
+
+    def reference(low: Any, high: Any) -> Any:
+        halves = [bits_of(x) if dtype is BF16 else x.astype(np.float16).view(np.uint16) for x in (low, high)]
+        return halves[0].astype(np.uint32) | halves[1].astype(np.uint32) << 16
+
+    return _instruction(f"cvt.rn.{dtype}x2.f32 %0, %1, %2;", U32, '"f"({1}), "f"({0})', reference)
+
+
+_PACK = {dtype: _packed(dtype) for dtype in (F16, BF16)}
+
+
+class Parts:
+    """A kernel in the making, for rows of `length` elements of a `dtype`, whose groups have some warpgroups."""
+
+    def __init__(self, name: str, note: str, specs: Sequence[Spec], dtype: DType, length: int, warpgroups: int) -> None:
+        self.k = KernelBuilder(name, group_size=(warpgroups * WARPGROUP, 1, 1), note=note)
+        self.body = Body.start(self.k, specs, U32, fp16=False)
+        self.sizes = self.body.params
+        self.dtype, self.length = dtype, length
+        self.boxes = length // BOX_COLUMNS
+
+    def begin(self, words: int, barriers: int) -> None:
+        """Declares local memory, of so many words and barriers, and says where a work-item is."""
+        k, const = self.k, self.body.const
+        self.group, self.item = k.item("group_id", 0, "group"), k.item("local_id", 0, "item")
+        self.local = k.array(U32, words, align=1024, hint="stage")
+        self.there = k.array(U64, barriers, hint="there")
+        self.is_first = k.op("eq", self.item, 0, hint="is_first")
+        self.warpgroup = k.op("udiv", self.item, const(WARPGROUP), hint="warpgroup")
+        self.thread, self.lane = self.item & 3, self.item & 31
+        row = self.warpgroup * ROWS + ((self.item >> 5) & 3) * 16 + ((self.item >> 2) & 7)
+        self.own_row = k.let(row, "own_row")
+        with k.if_(self.is_first):
+            k.init_boxes(self.there, barriers, self.boxes)
+        k.barrier()
+
+    def signed(self, name: str) -> Ref:
+        """A size as a number from which larger ones can be taken."""
+        return self.k.convert(self.sizes[name], I32)
+
+    # ------------------------------------------------------------------ copies
+
+    def copy(self, name: str, head: Ref, row: Ref, at: Ref, rows: int, barrier: Ref, *, of: int = 0) -> None:
+        """Begins to copy rows of a head of a matrix to words from `at` on, as a part `of` so many rows or as all. One
+        work-item comes here."""
+        for number in range(self.boxes):
+            to = at + number * (of or rows) * ROW_WORDS if number else at
+            table = self.sizes["maps"], (self.sizes[f"{name}_map"] + head) * MAP_WORDS
+            column, barriers = self.body.const(number * BOX_COLUMNS), (self.there, barrier)
+            self.k.copy_box(
+                (self.local, to), self.sizes[name], table, column=column, row=row, rows=rows, barrier=barriers
+            )
+
+    # ------------------------------------------------------------------ products
+
+    def multiply_rows(self, sums: Ref, left: tuple[int, int], right: tuple[Ref, int]) -> int:
+        """Begins the products of a warpgroup's rows and of all rows of a block, both given by where they begin and how
+        many rows lie there; says as how many products they go on."""
+        (left_at, left_rows), (right_at, right_rows) = left, right
+        turned = Swizzled(turned=True, block=0)
+        own = self.warpgroup * (ROWS * ROW_WORDS)
+        for number in range(self.boxes):
+            ours = self.local, own + (left_at + number * left_rows * ROW_WORDS), turned
+            theirs = self.local, right_at + number * right_rows * ROW_WORDS, turned
+            steps = BOX_COLUMNS // INNER
+            self.k.warpgroup_multiply(sums, self.dtype, right_rows, ours, theirs, steps, starts=not number)
+        return self.boxes
+
+    def add_rows(self, sums: Ref, weights: Ref, right: tuple[Ref, int]) -> int:
+        """Begins to add the rows of a block, times weights that work-items hold; says as how many products."""
+        at, rows = right
+        down = Swizzled(turned=False, block=rows * ROW_BYTES)
+        count = rows // BOX_COLUMNS
+        for number in range(count):
+            held = weights, number * (BOX_COLUMNS // 4), None
+            theirs = self.local, at + number * BOX_COLUMNS * ROW_WORDS, down
+            self.k.warpgroup_multiply(sums, self.dtype, self.length, held, theirs, BOX_COLUMNS // INNER)
+        return count
+
+    # ------------------------------------------------------------------ what work-items hold
+
+    def numbers(self, columns: int, hint: str) -> Ref:
+        """Room for what a work-item holds of a product with some columns."""
+        return self.k.array(F32, columns // 2, space="private", hint=hint)
+
+    def words(self, columns: int, hint: str) -> Ref:
+        """Room for the same, rounded to halves."""
+        return self.k.array(U32, columns // 4, space="private", hint=hint)
+
+    def clear(self, sums: Ref) -> None:
+        """Sets all to zero."""
+        count = self.length // 2
+        with self.k.for_(0, count, hint="i", unroll=count) as i:
+            self.k.store(sums, i, 0.0)
+
+    def each(self, columns: int, half: int) -> Iterator[tuple[Ref, Ref]]:
+        """Of a half of what a work-item holds, the number of each and its column behind the first one."""
+        count = columns // 8
+        with self.k.for_(0, count, hint="fragment", unroll=count) as fragment:
+            for step in range(2):
+                yield fragment * 4 + (2 * half + step), fragment * 8 + step
+
+    def pack(self, numbers: Ref, words: Ref, columns: int) -> None:
+        """Rounds numbers, two for each word of a left operand."""
+        k, count = self.k, columns // 4
+        with k.for_(0, count, hint="word", unroll=count) as word:
+            pair = [k.load(numbers, word * 2 + step) for step in range(2)]
+            k.store(words, word, k.op(_PACK[self.dtype], *pair))
+
+    def store(self, name: str, start: Ref, row: Ref, half: int, sums: Ref, factor: Ref) -> None:
+        """Stores a row of sums, times a factor, in a matrix that begins at a word."""
+        k, count = self.k, self.length // 8
+        at = k.let(start + row * (self.length // 2) + self.thread, "at")
+        with k.for_(0, count, hint="fragment", unroll=count) as fragment:
+            pair = [k.load(sums, fragment * 4 + (2 * half + step)) * factor for step in range(2)]
+            k.store(self.sizes[name], at + fragment * 4, k.op(_PACK[self.dtype], *pair))
