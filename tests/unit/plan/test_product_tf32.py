@@ -154,6 +154,15 @@ def test_copies_are_worth_it_where_products_are_large() -> None:
                 assert statements(launches, instructions if size == 2048 else MatrixMultiply)
 
 
+def test_products_without_tiles_copy_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are exact."""
+    monkeypatch.setattr(copies, "is_worth_copying", lambda *_: True)
+    desk, (left, right) = Desk(WARPGROUPS), operands(4, 3, 33, 51)
+    root = product(desk, left, right)
+    assert all(launch.kernel.name not in {"copy", "transpose"} for launch in desk.plan(root).launches)
+    np.testing.assert_allclose(desk.values(root), exactly(left, right), rtol=1e-5, atol=1e-5)
+
+
 def test_a_product_in_float32_is_another_one() -> None:
     """Of the same operands, in one plan."""
     desk, (left, right) = Desk(WARPGROUPS), operands(3, 64, 64, 64)

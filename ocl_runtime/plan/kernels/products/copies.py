@@ -18,6 +18,7 @@ from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.products.candidates import box_width, is_of_warpgroups, is_turned, is_worth_copying
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Side
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES
+from ocl_runtime.plan.kernels.products.tiles import uses_tiles
 from ocl_runtime.plan.launch import Launch
 
 
@@ -27,7 +28,8 @@ def readable(
     """A product of operands that can be read fast, and the launches that copy what cannot be; mostly the product itself
     and none."""
     target = lowering.target
-    if not (contraction.tf32 and target.warpgroups and contraction.is_plain) or is_of_warpgroups(contraction, target):
+    may_be = contraction.tf32 and target.warpgroups and contraction.is_plain and uses_tiles(contraction, target)
+    if not may_be or is_of_warpgroups(contraction, target):
         return contraction, []
     turned = [is_turned(side) for side in contraction.sides]
     copied = {side.number for side in contraction.sides if box_width(side) == 1}
