@@ -5,6 +5,7 @@ What all of them share:
     errors.py            the root of the error tree
     subgroups.py         what a target has of sub-groups
     bfloat16.py          the dtype that NumPy lacks, and its bits
+    tf32.py              float32 with fewer bits, as instructions take it
     types.py             scalar, vector and pointer types
     numpy_functions.py   what operations mean where NumPy has no function for them
     complex_functions.py the same of complex numbers

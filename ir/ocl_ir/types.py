@@ -24,7 +24,7 @@ Space = Literal["global", "constant", "local", "private"]
 
 _NUMPY = {
     "bool": "?", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8",
-    "f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8", "c64": "c8", "c128": "c16",
+    "f16": "f2", "bf16": "u2", "tf32": "f4", "f32": "f4", "f64": "f8", "c64": "c8", "c128": "c16",
 }  # fmt: skip
 
 LANES = (2, 3, 4, 8, 16)
@@ -104,6 +104,9 @@ I8, I16, I32, I64 = (DType(f"i{bits}", "int", bits) for bits in (8, 16, 32, 64))
 U8, U16, U32, U64 = (DType(f"u{bits}", "uint", bits) for bits in (8, 16, 32, 64))
 F16, F32, F64 = (DType(f"f{bits}", "float", bits) for bits in (16, 32, 64))
 BF16 = DType("bf16", "float", 16)
+TF32 = DType("tf32", "float", 32)
+"""A float32 of which matrix instructions take sign, exponent and the upper 10 bits of the mantissa. It says so of their
+operands only; no value and no memory has this type."""
 C64, C128 = (DType(f"c{bits}", "complex", bits) for bits in (64, 128))
 
 DTYPES: dict[str, DType] = {
@@ -112,7 +115,7 @@ DTYPES: dict[str, DType] = {
 
 
 def _named(name: str) -> DType:
-    return DTYPES[name]
+    return TF32 if name == TF32.name else DTYPES[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,4 +228,4 @@ def from_numpy(dtype: object) -> DType:
     return type_
 
 
-_FROM_NUMPY = {np.dtype(code).str[1:]: DTYPES[name] for name, code in _NUMPY.items() if name != "bf16"}
+_FROM_NUMPY = {np.dtype(code).str[1:]: DTYPES[name] for name, code in _NUMPY.items() if "bf16" != name != "tf32"}

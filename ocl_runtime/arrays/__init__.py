@@ -190,6 +190,7 @@ from ocl_runtime.arrays.meaning.dtypes import (
     uint32,
     uint64,
 )
+from ocl_runtime.arrays.meaning.precision import precision
 
 newaxis = None
 __array_api_version__ = "2025.12"
@@ -335,6 +336,7 @@ __all__ = [
     "pinned_empty",
     "positive",
     "pow",
+    "precision",
     "prod",
     "real",
     "reciprocal",

@@ -24,7 +24,7 @@ from ocl_ir.kernel.grammar import (
     WarpgroupMultiply,
 )
 from ocl_ir.kernel.locals import Locals
-from ocl_ir.types import BOOL, F32, U16, U32, DType, Pointer, Vector, element, lanes
+from ocl_ir.types import BOOL, F32, TF32, U16, U32, DType, Pointer, Vector, element, lanes
 from ocl_runtime.codegen.helpers import Made, Waiting, WarpgroupTypes
 from ocl_runtime.codegen.precedence import BINARY, Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
@@ -162,10 +162,11 @@ class Accesses:
                 self.helpers[f"await_{stmt.what}", Waiting(stmt.pending)] = None
                 return [f"await_{stmt.what}_{stmt.pending}()"]
             case DescribeMatrix():
-                self.helpers["describe_matrix", U32] = None
+                name = "describe_tf32" if stmt.dtype is TF32 else "describe_matrix"
+                self.helpers[name, U32] = None
                 table, source = self.address(stmt.table, stmt.slot), self.address(stmt.source, stmt.source_index)
                 numbers = [self.operand(number).text for number in (stmt.columns, stmt.rows, stmt.row_words)]
-                return [f"describe_matrix({', '.join([table, source, *numbers, str(stmt.box_rows)])})"]
+                return [f"{name}({', '.join([table, source, *numbers, str(stmt.box_rows)])})"]
             case InitBoxes():
                 self.helpers["init_boxes", U32] = None
                 return [f"init_boxes({self.name(stmt.barriers.id)}, {stmt.count}, {stmt.boxes})"]
@@ -196,8 +197,8 @@ class Accesses:
             if stmt.left_lies is None:
                 left = self.address(stmt.left, stmt.left_index) + (f" + {4 * step}" if step else "")
             else:
-                left = self._matrix_at(stmt.left, stmt.left_index, stmt.left_lies, step)
-            right = self._matrix_at(stmt.right, stmt.right_index, stmt.right_lies, step)
+                left = self._matrix_at(stmt.left, stmt.left_index, stmt.left_lies, stmt.first + step)
+            right = self._matrix_at(stmt.right, stmt.right_index, stmt.right_lies, stmt.first + step)
             calls.append(f"{types.name}({self.name(stmt.sums.id)}, {left}, {right})")
         return [*calls, "end_products()"]
 

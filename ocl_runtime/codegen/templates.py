@@ -28,10 +28,11 @@ HELPERS = {
     "halves": ("any_half", "half_values", "half_bits"),
     "atomics": ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "reduction_add"),
     "shuffles": ("warp_shuffle",),
-    "matrix_instructions": ("matrix_f16", "matrix_bf16", "matrix_f64"),
+    "matrix_instructions": ("matrix_f16", "matrix_bf16", "matrix_tf32", "matrix_f64"),
     "asynchronous": (
         "copy_async", "commit_copies", "await_copies", "await_products", "begin_products", "end_products", "matrix_at",
-        "warpgroup_multiply", "describe_matrix", "init_boxes", "copy_box", "await_boxes", "release_boxes",
+        "warpgroup_multiply", "describe_matrix", "describe_tf32", "init_boxes", "copy_box", "await_boxes",
+        "release_boxes",
     ),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
     "division": ("first_reciprocal", "first_reciprocal_root", "lanes_div", "lanes_sqrt"),

@@ -16,7 +16,7 @@ import numpy as np
 from ocl_ir.graph.build import buffer
 from ocl_ir.layout import Layout
 from ocl_ir.types import DTYPES, from_numpy
-from ocl_runtime.arrays import Array, matrix_transpose
+from ocl_runtime.arrays import Array, matrix_transpose, precision
 from ocl_runtime.commands import output
 from ocl_runtime.errors import Error, SettingError
 from ocl_runtime.programs.trace import Planned
@@ -26,7 +26,7 @@ from ocl_runtime.settings import Settings
 from ocl_runtime.tuning.records import Records
 from ocl_runtime.tuning.report import duration
 
-_DTYPES = ("f2", "bf16", "f4", "f8", "c8", "c16", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+_DTYPES = ("f2", "bf16", "tf32", "f4", "f8", "c8", "c16", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 _EPILOG = """\
   ocl-tune matmul 4096 4096 4096 --dtype f4 --seconds 20    (m, k) by (k, n) for m, n and k
   ocl-tune matmul 512 512 64 --batch 16 --transpose right   sixteen of them, the right one by columns
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("what", nargs="?", choices=["matmul"], help="what to tune")
     parser.add_argument("sizes", nargs="*", type=_size, metavar="M N K", help="rows, columns, products of each sum")
     parser.add_argument("--batch", type=_size, metavar="B", help="so many products at once")
-    parser.add_argument("--dtype", choices=_DTYPES, default="f4", help="of the operands: f4")
+    parser.add_argument("--dtype", choices=_DTYPES, default="f4", help="of the operands: f4; tf32 is f4 by precision")
     parser.add_argument("--transpose", choices=["left", "right", "both"], help="operands that lie by columns")
     parser.add_argument("--seconds", type=_seconds, default=10.0, help="to measure: 10")
     parser.add_argument("--device", metavar="WORDS", help="words of the device: gpu, cpu, pocl, nvidia, …")
@@ -132,7 +132,8 @@ def _measured(options: argparse.Namespace) -> int:
     m, n, k = options.sizes
     batch = () if options.batch is None else (options.batch,)
     turned = {"left": {"left"}, "right": {"right"}, "both": {"left", "right"}}.get(options.transpose, set())
-    dtype = DTYPES["bf16"] if options.dtype == "bf16" else from_numpy(np.dtype(options.dtype))
+    is_tf32 = options.dtype == "tf32"
+    dtype = DTYPES["bf16"] if options.dtype == "bf16" else from_numpy(np.dtype("f4" if is_tf32 else options.dtype))
     runtime = Runtime(options.device)
 
     def operand(rows: int, columns: int, *, by_columns: bool) -> Array:
@@ -142,7 +143,8 @@ def _measured(options: argparse.Namespace) -> int:
         array = Array(buffer(memory, dtype, Layout.contiguous(shape)), runtime.executor)
         return matrix_transpose(array) if by_columns else array
 
-    product = operand(m, k, by_columns="left" in turned) @ operand(k, n, by_columns="right" in turned)
+    with precision("tf32" if is_tf32 else "float32"):
+        product = operand(m, k, by_columns="left" in turned) @ operand(k, n, by_columns="right" in turned)
     report = tune(product, seconds=options.seconds, progress=True)
     print(report)
     return 0 if all(tuned.winner is not None for tuned in report) else 1

@@ -220,17 +220,17 @@ TABLE = (
     _row(
         "NVIDIA: matrix instructions",
         lambda caps: _nvidia(caps) and caps.compute_capability >= (8, 0),
-        "PTX's mma.sync takes halves and bfloat16 from compute capability 8.0 on; the program's target is that of the "
-        "device. Arrays in local memory that are larger than the 48 KiB that the driver states work up to what a unit "
-        "has: 99 KiB for a group from 8.0 on (580.159.04).",
-        matrix_dtypes=frozenset({"f16", "bf16"}),
+        "PTX's mma.sync takes halves, bfloat16 and tf32 from compute capability 8.0 on; the program's target is that "
+        "of the device. Arrays in local memory that are larger than the 48 KiB that the driver states work up to what "
+        "a unit has: 99 KiB for a group from 8.0 on (580.159.04).",
+        matrix_dtypes=frozenset({"f16", "bf16", "tf32"}),
         tile_bytes=99 << 10,
     ),
     _row(
         "NVIDIA: matrix instructions of float64, larger local memory",
         lambda caps: _nvidia(caps) and caps.compute_capability[0] == 9,
         "mma.sync.m16n8k8 of float64 is there from compute capability 9.0 on; a group can have 227 KiB.",
-        matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
+        matrix_dtypes=frozenset({"f16", "bf16", "tf32", "f64"}),
         tile_bytes=227 << 10,
     ),
     _row(

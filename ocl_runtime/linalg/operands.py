@@ -20,7 +20,9 @@ from ocl_runtime.arrays import (
     conj,
     eye,
     imag,
+    matmul,
     matrix_transpose,
+    precision,
     real,
     result_type,
     tril,
@@ -29,6 +31,12 @@ from ocl_runtime.arrays import (
 )
 from ocl_runtime.arrays.array import arrays_of, shows_values
 from ocl_runtime.errors import DTypeError, Error, LinAlgError, MatrixShapeError
+
+
+def product(left: Array, right: Array) -> Array:
+    """The product of matrices in an algorithm, in their own precision, whatever `precision` says of others."""
+    with precision("float32"):
+        return matmul(left, right)
 
 
 def floating_arrays(what: str, *values: object) -> list[Array]:

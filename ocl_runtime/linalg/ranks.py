@@ -19,7 +19,6 @@ from ocl_runtime.arrays import (
     logical_and,
     logical_not,
     logical_or,
-    matmul,
     max,
     min,
     sqrt,
@@ -37,6 +36,7 @@ from ocl_runtime.linalg.operands import (
     floating_arrays,
     matrices,
     order_of,
+    product,
     squared_magnitudes,
 )
 from ocl_runtime.linalg.spectra import svd, svdvals
@@ -117,7 +117,7 @@ def pinv(x: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Array:
     u, s, vh = svd(x, full_matrices=False)
     counts = s > _cutoff(x, s, rtol)
     reciprocals = where(counts, 1 / where(counts, s, 1.0), 0.0)
-    return matmul(adjoint(vh) * expand_dims(reciprocals, axis=-2), adjoint(u))
+    return product(adjoint(vh) * expand_dims(reciprocals, axis=-2), adjoint(u))
 
 
 def lstsq(a: ArrayLike, b: ArrayLike, /, *, rtol: ArrayLike | None = None) -> LstsqResult:
@@ -132,9 +132,9 @@ def lstsq(a: ArrayLike, b: ArrayLike, /, *, rtol: ArrayLike | None = None) -> Ls
     counts = s > _cutoff(a, s, rtol)
     # Singular values divide: reciprocals of denormal ones would be infinite.
     divisors = expand_dims(where(counts, s, 1.0), axis=-1)
-    inner = where(expand_dims(counts, axis=-1), divided(matmul(adjoint(u), right), divisors), 0.0)
-    solution = matmul(adjoint(vh), inner)
-    rest = matmul(a, solution) - right
+    inner = where(expand_dims(counts, axis=-1), divided(product(adjoint(u), right), divisors), 0.0)
+    solution = product(adjoint(vh), inner)
+    rest = product(a, solution) - right
     rank = sum(astype(counts, "int64"), axis=-1)
     residuals = sum(squared_magnitudes(rest), axis=-2)
     return LstsqResult(as_right_side(solution, b), residuals[..., 0] if b.ndim == 1 else residuals, rank, s)

@@ -17,7 +17,6 @@ from ocl_runtime.arrays import (
     isfinite,
     less,
     logical_and,
-    matmul,
     max,
     maximum,
     real,
@@ -38,6 +37,7 @@ from ocl_runtime.linalg.operands import (
     from_lower,
     identity_like,
     matrices,
+    product,
     squared_magnitudes,
 )
 from ocl_runtime.linalg.vectors import diagonal
@@ -108,7 +108,7 @@ def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     # Rows of length 0 have no direction: reflections give one, and those of the others but for the sign.
     right, upper = qr(adjoint(rows[..., :n]))
     right = right * expand_dims(where(less(real(diagonal(upper)), 0), -1.0, 1.0), axis=-2).astype(x.dtype)
-    left = matmul(q[..., :n], adjoint(rows[..., n:]))
+    left = product(q[..., :n], adjoint(rows[..., n:]))
     u = concat([left, q[..., n:]], axis=-1) if full_matrices and m > n else left
     return SVDResult(u, take_along_axis(lengths, order, axis=-1) * scale, adjoint(right))
 
@@ -137,7 +137,7 @@ def _symmetric(x: Array) -> tuple[Array, Array]:
     shift = maximum(2 * _bound(scaled), 1)
     rows = called(OrthogonalRows(), scaled + shift * identity_like(x, x.shape[-1], ()))
     rows = rows / expand_dims(_lengths(rows), axis=-1)
-    return real(sum(matmul(rows, whole) * conj(rows), axis=-1)), rows
+    return real(sum(product(rows, whole) * conj(rows), axis=-1)), rows
 
 
 def _bound(x: Array) -> Array:
@@ -145,7 +145,7 @@ def _bound(x: Array) -> Array:
     large matrices the root of that of their squares."""
     if x.shape[-1] <= _LARGE:
         return max(sum(abs(x), axis=-1, keepdims=True), axis=-2, keepdims=True)
-    return sqrt(max(sum(abs(matmul(x, x)), axis=-1, keepdims=True), axis=-2, keepdims=True))
+    return sqrt(max(sum(abs(product(x, x)), axis=-1, keepdims=True), axis=-2, keepdims=True))
 
 
 def _triangular(x: Array, *, complete: bool) -> tuple[Array, Array, Array]:

@@ -98,7 +98,7 @@ def _kind(group: Group) -> str:
         return f"a reduction along {_numbers(group.reduce.axes)}"
     match root:
         case Contract():
-            return "a product of matrices"
+            return "a product of matrices" + ("" if root.factor is root.left.dtype else f" in {root.factor}")
         case Scan():
             return f"a scan along axis {example(root.axis)}"
         case Sort():

@@ -270,7 +270,7 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
         case Undefined():
             return node.dtype, numbers.setdefault(node.shape, len(numbers))
         case Contract():
-            return (node.dtype,)
+            return node.dtype, node.factor
         case Iota():
             layout = node.layout
             lies = layout.shape, layout.strides, layout.offset

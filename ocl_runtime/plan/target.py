@@ -45,7 +45,7 @@ class Target:
     matrix_dtypes: frozenset[str] = frozenset()
     """The dtypes of the operands of which there are matrix instructions."""
     warpgroups: bool = False
-    """Whether there are matrix instructions of warpgroups, which take halves and bfloat16."""
+    """Whether there are matrix instructions of warpgroups, which take halves, bfloat16 and tf32."""
     tile_bytes: int = 0
     """Local memory that a group can have for its tile, where these instructions are."""
     atomics64: bool = True

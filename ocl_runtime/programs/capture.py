@@ -31,6 +31,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.source_line import calling_line
 from ocl_runtime.arrays import Array
 from ocl_runtime.arrays.array import compute
+from ocl_runtime.arrays.meaning.precision import Precision, chosen_precision
 from ocl_runtime.arrays.progress import progress
 from ocl_runtime.arrays.reals import base_executor
 from ocl_runtime.errors import DTypeError, Error, NoRoomYetError
@@ -103,8 +104,8 @@ class _Function:
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
         self._what = f"{self._name} is captured and got"
-        self._known: WeakKeyDictionary[DeviceExecutor, KnownPrograms] = WeakKeyDictionary()
-        self._last: tuple[ref[DeviceExecutor], ref[KnownPrograms]] | None = None
+        self._known: WeakKeyDictionary[DeviceExecutor, dict[Precision, KnownPrograms]] = WeakKeyDictionary()
+        self._last: tuple[ref[DeviceExecutor], Precision, ref[KnownPrograms]] | None = None
         """Of the runtime that it was called for last, which a table takes longer to tell."""
         self._lock = threading.Lock()
 
@@ -124,7 +125,8 @@ class _Function:
         if executor is None:
             return self._function(*args, **kwargs)
         last = self._last
-        programs = last[1]() if last is not None and last[0]() is executor else None
+        is_last = last is not None and last[0]() is executor and last[1] == chosen_precision()
+        programs = last[2]() if last is not None and is_last else None
         if programs is None or programs.generation != executor.choices.generation:
             programs = self._programs(executor)
         if floats and not programs.takes_floats(shape, floats):
@@ -272,11 +274,11 @@ class _Function:
 
     def _programs(self, executor: DeviceExecutor) -> KnownPrograms:
         with self._lock:
-            programs = self._known.get(executor)
-            generation = executor.choices.generation
+            known, precision = self._known.setdefault(executor, {}), chosen_precision()
+            programs, generation = known.get(precision), executor.choices.generation
             if programs is None or programs.generation != generation:  # by what was measured, plans may be others now
-                programs = self._known[executor] = KnownPrograms(generation)
-            self._last = ref(executor), ref(programs)  # which a runtime that is gone takes along
+                programs = known[precision] = KnownPrograms(generation)
+            self._last = ref(executor), precision, ref(programs)  # which a runtime that is gone takes along
             return programs
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir.bfloat16 import floats_of
-from ocl_ir.types import DType
+from ocl_ir.types import TF32, DType
 from ocl_runtime.tuning.contest import WrongError
 
 _SMALL = 2**25
@@ -25,13 +25,15 @@ _SAMPLES = 8
 """Rows, and columns, of a larger one."""
 _SEQUENTIAL = 4096
 """Products that are added up one after the other; parts of k are joined as in a tree."""
+_EPSILONS = {"bf16": 2.0**-7, "tf32": 2.0**-10}
+"""Of dtypes that NumPy lacks."""
 _BAND = 2**24
 """Elements that are compared at a time."""
 
 
 class Reference:
     """What the product of two host arrays (…, m, k) and (…, k, n) is, as far as it is known. The arrays of bfloat16 are
-    its bits."""
+    its bits, those of tf32 float32."""
 
     def __init__(
         self, left: NDArray[Any], right: NDArray[Any], operands: DType, accumulator: DType, dtype: DType
@@ -43,6 +45,8 @@ class Reference:
         # Of roundings that mostly cancel, in sums that may all be of one sign, as on the diagonal of x @ x.T; and of
         # one at the end. By the lengths of row and column, what errs like this stays below a tenth.
         self._of_norms = (8 + math.sqrt(min(k, _SEQUENTIAL))) * _epsilon(accumulator)
+        if operands is TF32:  # which are rounded
+            self._of_norms += _epsilon(TF32)
         self._of_value = _epsilon(dtype)
         self.whole = math.prod(self._batch) * self._m * self._n * k <= _SMALL
         """Whether all elements are known in float64."""
@@ -118,8 +122,8 @@ def _wide(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
 
 
 def _epsilon(dtype: DType) -> float:
-    if dtype.name == "bf16":
-        return 2.0**-7
+    if dtype.name in _EPSILONS:
+        return _EPSILONS[dtype.name]
     return float(np.finfo(dtype.numpy).eps) if dtype.is_inexact else 0.0
 
 

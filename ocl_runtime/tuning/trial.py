@@ -75,8 +75,8 @@ class Trial:
             for leaf in (contraction.left, contraction.right)
             if isinstance(leaf.source, Buffer)
         )
-        operands = contraction.left.source.dtype
-        self._reference = Reference(left, right, operands, contraction.accumulator, contraction.dtype)
+        dtypes = contraction.factor, contraction.accumulator, contraction.dtype
+        self._reference = Reference(left, right, *dtypes)
         m, n, k = contraction.sizes
         self.shape: Final = (*contraction.batch, m, n)
         self.operations: Final = 2.0 * k * float(np.prod(self.shape)) * (4 if contraction.accumulator.is_complex else 1)

@@ -49,15 +49,17 @@ static inline ulong matrix_at(__local const uint *words, const uint block)
     held = t.left_turned is None
     mark = "=" if t.starts else "+"
     at = t.count + (4 if held else 1)
+    wide = 32 // t.dtype.size
+    turns = "" if t.dtype.size > 2 else (", " if held else f", {int(not t.left_turned)}, ") + str(int(not t.right_turned))
     left = "{" + ", ".join(f"%{t.count + i}" for i in range(4)) + "}" if held else f"%{t.count}"
 %>\
-/* ${"Makes" if t.starts else "Adds"} a 64 x 16 matrix times a 16 x ${t.columns} one ${"" if t.starts else "to "}the sums that 128 work-items hold. */
+/* ${"Makes" if t.starts else "Adds"} a 64 x ${wide} matrix times ${"an" if wide == 8 else "a"} ${wide} x ${t.columns} one ${"" if t.starts else "to "}the sums that 128 work-items hold. */
 static inline void ${t.name}(float *sums, ${"const uint *left" if held else "const ulong left"}, const ulong right)
 {
     asm volatile("//@{ .reg .pred p; setp.${"ne" if t.starts else "eq"}.u32 p, 1, 1; "
-                 "wgmma.mma_async.sync.aligned.m64n${t.columns}k16.f32.${t.dtype}.${t.dtype} "
+                 "wgmma.mma_async.sync.aligned.m64n${t.columns}k${wide}.f32.${t.dtype}.${t.dtype} "
                  "{${", ".join(f"%{i}" for i in range(t.count))}}, "
-                 "${left}, %${at}, p, 1, 1, ${"" if held else f"{int(not t.left_turned)}, "}${int(not t.right_turned)}; }"
+                 "${left}, %${at}, p, 1, 1${turns}; }"
                  : ${",\n                   ".join(", ".join(f'"{mark}f"(sums[{i}])' for i in range(first, min(first + 8, t.count))) for first in range(0, t.count, 8))}
                  : ${", ".join(f'"r"(left[{i}])' for i in range(4)) if held else '"l"(left)'}, "l"(right)
                  : "memory");
@@ -78,10 +80,10 @@ static inline void end_products(void)
 }
 </%def>
 ##
-<%def name="describe_matrix(t)">\
-/* A tensor map: a matrix of 16-bit elements, copied in boxes of 64 columns whose units of 16 bytes are swizzled. */
-static inline void describe_matrix(__global uint *map, __global const void *source, const uint columns,
-                                   const uint rows, const uint row_words, const uint box_rows)
+<%def name="tensor_map(name, what, type, comment, columns)">\
+/* A tensor map: a matrix of ${what}, copied in boxes of ${columns} columns whose units of 16 bytes are swizzled. */
+static inline void ${name}(__global uint *map, __global const void *source, const uint columns,
+${" " * len(f"static inline void {name}(")}const uint rows, const uint row_words, const uint box_rows)
 {
     const ulong address = (ulong)source;
     for (uint word = 0; word < 32; ++word) {
@@ -89,15 +91,23 @@ static inline void describe_matrix(__global uint *map, __global const void *sour
     }
     map[0] = (uint)address;
     map[1] = (uint)(address >> 32);
-    map[2] = 1 << 4 | 10 << 7 | 3 << 13 | 2 << 17; /* two axes, bfloat16, swizzled in 128 bytes, promoted in L2 */
-    map[3] = row_words / 4;                        /* units of 16 bytes from row to row */
+    map[2] = ${type}; /* two axes, ${comment}, swizzled in 128 bytes, promoted in L2 */
+    map[3] = row_words / 4;${" " * (len(type) - 12)}/* units of 16 bytes from row to row */
     map[8] = columns - 1;
     map[9] = rows - 1;
-    map[13] = 63u << 24;
+    map[13] = ${columns - 1}u << 24;
     map[14] = box_rows - 1;
     map[16] = 128 * box_rows;
     map[18] = 0x400;
 }
+</%def>
+##
+<%def name="describe_matrix(t)">\
+${tensor_map("describe_matrix", "16-bit elements", "1 << 4 | 10 << 7 | 3 << 13 | 2 << 17", "bfloat16", 64)}\
+</%def>
+##
+<%def name="describe_tf32(t)">\
+${tensor_map("describe_tf32", "float32", "1 << 4 | 7 << 7 | 3 << 13 | 1 << 16 | 2 << 17", "float32 rounded to tf32", 32)}\
 </%def>
 ##
 <%def name="init_boxes(t)">\

@@ -22,6 +22,11 @@ ${matrix_instruction("f16", "m16n8k16.row.col.f32.f16.f16.f32", "float", "uint",
 ${matrix_instruction("bf16", "m16n8k16.row.col.f32.bf16.bf16.f32", "float", "uint", "r", "f")}\
 </%def>
 ##
+<%def name="matrix_tf32(t)">\
+/* A 16 x 8 matrix of tf32 times an 8 x 8 one is added to sums. */
+${matrix_instruction("tf32", "m16n8k8.row.col.f32.tf32.tf32.f32", "float", "uint", "r", "f")}\
+</%def>
+##
 <%def name="matrix_f64(t)">\
 /* A 16 x 8 matrix times an 8 x 8 one is added to sums. */
 ${matrix_instruction("f64", "m16n8k8.row.col.f64.f64.f64.f64", "double", "double", "d", "d")}\

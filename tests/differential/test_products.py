@@ -116,3 +116,18 @@ def test_infinities_and_nan_go_through() -> None:
     left[3, 5], left[7, 39], right[0, 9] = np.inf, np.nan, -np.inf
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal((ocl.asarray(left) @ ocl.asarray(right)).numpy(), left @ right)
+
+
+@pytest.mark.parametrize("shape", [(33, 65, 40), (128, 256, 64), (300, 100, 200)], ids=str)
+@pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
+def test_tf32_is_within_its_bound(shape: tuple[int, int, int], turned: str) -> None:
+    """Both operands may be rounded to 10 bits; a device without instructions for that is far within."""
+    (m, k, n), rng = shape, np.random.default_rng(7)
+    left, right = rng.standard_normal((m, k)).astype("f4"), rng.standard_normal((k, n)).astype("f4")
+    x = ocl.asarray(left.T.copy()).T if "a" in turned else ocl.asarray(left)
+    y = ocl.asarray(right.T.copy()).T if "b" in turned else ocl.asarray(right)
+    with ocl.precision("tf32"):
+        made = ocl.maximum(x @ y + 1, 0).numpy()
+    wide = left.astype("f8") @ right.astype("f8")
+    bound = (2.0**-10 + 2.0**-22 + (k + 2) * 2.0**-24) * (np.abs(left).astype("f8") @ np.abs(right) + 1)
+    assert (np.abs(made - np.maximum(wide + 1, 0)) <= bound).all()

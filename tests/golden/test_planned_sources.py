@@ -29,6 +29,7 @@ from tests.support.interpreted import InterpretedRuntime
 FOLDER = Path(__file__).parent / "planned"
 GPU = Target(kind="gpu", compute_units=132, group_size=256)
 CPU = Target(kind="cpu", compute_units=8, group_size=64, vector_bytes=64)
+MATRICES = replace(GPU, matrix_dtypes=frozenset({"tf32"}), warpgroups=True, tile_bytes=227 << 10)
 NVIDIA = Dialect(branching_division=True, slow_inlining=True, rereads_arguments=True)
 
 
@@ -64,6 +65,7 @@ CASES = {
     ),
     "packing_on_a_cpu": Planned(CPU, lambda x: x @ x.T, (1024, 1024)),
     "product_of_panels_on_a_cpu": Planned(CPU, lambda x: x @ x, (1024, 1024), number=1),
+    "product_in_tf32.ptx": Planned(MATRICES, xp.precision("tf32")(lambda x: xp.tanh(x @ x)), (4096, 4096), number=1),
     "complex_product_of_matrices": Planned(GPU, lambda x: x @ x, (1024, 1024), "c8"),
     "fourier_transform_of_rows": Planned(GPU, fft.fft, (4096, 1024), "c8"),
     "fourier_transform_of_a_long_line": Planned(GPU, fft.fft, (2**20,), "c8"),

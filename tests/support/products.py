@@ -9,12 +9,14 @@ from ocl_runtime.plan.launch import Launch
 from ocl_runtime.plan.target import Target
 
 FMA = Target(compute_units=4, local_bytes=48 << 10)
-MATRICES = Target(compute_units=4, local_bytes=48 << 10, tile_bytes=99 << 10, matrix_dtypes=frozenset({"f16", "bf16"}))
+MATRICES = Target(
+    compute_units=4, local_bytes=48 << 10, tile_bytes=99 << 10, matrix_dtypes=frozenset({"f16", "bf16", "tf32"})
+)
 WARPGROUPS = Target(
     compute_units=4,
     local_bytes=48 << 10,
     tile_bytes=227 << 10,
-    matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
+    matrix_dtypes=frozenset({"f16", "bf16", "tf32", "f64"}),
     warpgroups=True,
 )
 TARGETS = {
@@ -28,14 +30,21 @@ TARGETS = {
     "matrix f2": (MATRICES, "f2"),
     "matrix f8": (WARPGROUPS, "f8"),
     "warpgroup f2": (WARPGROUPS, "f2"),
+    "matrix tf32": (MATRICES, "tf32"),
+    "warpgroup tf32": (WARPGROUPS, "tf32"),
 }
 """By which instructions of what target a dtype is multiplied, with both."""
+
+
+def numpy_dtype(dtype: str) -> str:
+    """That of the operands: of products in tf32 float32."""
+    return "f4" if dtype == "tf32" else dtype
 
 
 def numbers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
     """Whole numbers, of which products and sums are exact."""
     low = 0 if dtype[0] == "u" else -3
-    made = rng.integers(low, 4, shape).astype(dtype)
+    made = rng.integers(low, 4, shape).astype(numpy_dtype(dtype))
     return made + 1j * rng.integers(-3, 4, shape).astype(made.real.dtype) if dtype[0] == "c" else made
 
 

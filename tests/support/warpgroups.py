@@ -1,5 +1,4 @@
-"""Matrices of 16-bit elements as copies of boxes and products of warpgroups lay them in local memory, place by place as
-PTX has it."""
+"""Matrices as copies of boxes and products of warpgroups lay them in local memory, place by place as PTX has it."""
 
 from __future__ import annotations
 
@@ -9,11 +8,13 @@ import numpy as np
 
 from ocl_ir.bfloat16 import bits_of
 from ocl_ir.kernel.asynchronous import WARPGROUP, Swizzled
-from ocl_ir.types import BF16, DType
+from ocl_ir.types import BF16, TF32, DType
 
 
-def halves_of(values: np.ndarray, dtype: DType) -> np.ndarray:
-    """The bits of elements."""
+def bits_of_elements(values: np.ndarray, dtype: DType) -> np.ndarray:
+    """The bits of elements: of halves, or of float32."""
+    if dtype == TF32:
+        return values.astype("f4").view("u4")
     return bits_of(values.astype("f4")) if dtype == BF16 else values.astype("f2").view("u2")
 
 
@@ -24,15 +25,17 @@ def swizzled(byte: int) -> int:
 
 def laid(matrix: np.ndarray, lies: Swizzled, dtype: DType, words: int) -> np.ndarray:
     """Words of local memory with an operand: rows of the matrix along its own axis, columns along the inner one."""
-    halves = np.zeros(2 * words, "u2")
-    bits = halves_of(matrix, dtype)
+    size = dtype.size
+    row = 128 // size
+    elements = np.zeros(4 // size * words, f"u{size}")
+    bits = bits_of_elements(matrix, dtype)
     for own, inner in np.ndindex(matrix.shape):
         if lies.turned:
-            byte = own * 128 + inner * 2
+            byte = own * 128 + inner * size
         else:
-            byte = own // 64 * lies.block + inner * 128 + own % 64 * 2
-        halves[swizzled(byte) // 2] = bits[own, inner]
-    return halves.view("u4")
+            byte = own // row * lies.block + inner * 128 + own % row * size
+        elements[swizzled(byte) // size] = bits[own, inner]
+    return elements.view("u4")
 
 
 def sums_of(columns: int) -> Iterator[tuple[int, int, int, int]]:

@@ -47,7 +47,7 @@ from ocl_ir.layout import Layout, broadcast_shapes
 from ocl_ir.op_types import result_type
 from ocl_ir.program_ops import DefinedOp
 from ocl_ir.source_line import Where, caller, calling_line
-from ocl_ir.types import BF16, BOOL, F16, I64, DType
+from ocl_ir.types import BF16, BOOL, F16, F32, I64, TF32, DType
 
 __all__ = [
     "Assign",
@@ -250,10 +250,11 @@ def assign(arg: Node, region: Layout, value: Node, where: Where = "") -> Node:
     return made
 
 
-def contract(left: Node, right: Node, where: Where = "", *, wide: bool = False) -> Node:
+def contract(left: Node, right: Node, where: Where = "", *, wide: bool = False, tf32: bool = False) -> Node:
     """Matrices (…, m, k) times matrices (…, k, n) of one dtype, with the same axes in front; half adds up in float32.
-    The result has that dtype, or, if it is `wide`, that of the sums. A matrix of one row or column is a vector: then
-    the product is a sum like any other, which reads each element once and is fused with what it is made of.
+    The result has that dtype, or, if it is `wide`, that of the sums. Where `tf32` says so, operands of float32 may be
+    rounded to 10 bits of their mantissa. A matrix of one row or column is a vector: then the product is a sum like any
+    other, which reads each element once and is fused with what it is made of.
 
     Raises `ShapeError` for other shapes, `DTypeError` for bools and for two dtypes.
     """
@@ -278,7 +279,8 @@ def contract(left: Node, right: Node, where: Where = "", *, wide: bool = False) 
     if 1 in shape[-2:]:
         return convert(_vectors(left, right, joined, where or caller()), dtype)
 
-    made = Contract(shape, dtype, where or caller(), True, (left, right), joined)
+    factor = TF32 if tf32 and left.dtype is F32 else left.dtype
+    made = Contract(shape, dtype, where or caller(), True, (left, right), joined, factor)
     made.depth = max(left.depth, right.depth) + KERNEL
     return made
 

@@ -265,9 +265,10 @@ class Reduce(AnyNode):
 @dataclass(eq=False, repr=False, slots=True)
 class Contract(AnyNode):
     """Matrices multiplied: element (…, i, j) is the sum of left (…, i, k) times right (…, k, j) over k, in
-    `accumulator`."""
+    `accumulator`. Where `factor` is another dtype than that of the operands, they may be rounded to it before."""
 
     accumulator: Final[DType]
+    factor: Final[DType]
 
     @property
     def left(self) -> Node:

@@ -125,7 +125,7 @@ def _call(node: Node, args: list[str]) -> str:
             kept = ", keepdims" if node.keepdims else ""
             return f"{node.op}({args[0]}, axes [{_numbers(node.axes)}]{kept})"
         case Contract():
-            return f"contract({', '.join(args)})"
+            return f"contract({', '.join(args)}{'' if node.factor is node.left.dtype else f', in {node.factor}'})"
         case Scan():
             return f"cumulative_{node.op}({args[0]}, axis {node.axis})"
         case Sort():

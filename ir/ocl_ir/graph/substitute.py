@@ -28,6 +28,7 @@ from ocl_ir.graph.build import (
 )
 from ocl_ir.graph.forward import apart
 from ocl_ir.source_line import Where
+from ocl_ir.types import TF32
 
 
 def substitute(roots: Sequence[Node], replaced: Mapping[Node, Node], *, copy: bool = False) -> list[Node]:
@@ -62,8 +63,10 @@ def form(node: Node) -> Hashable:
             return "elementwise", node.op, node.dtype
         case Movement():
             return "movement", node.step
-        case Gather() | Contract():
-            return type(node).__name__
+        case Gather():
+            return "gather"
+        case Contract():
+            return "contract", node.dtype, node.factor
         case Scatter():
             return "scatter", node.op
         case Reduce():
@@ -97,7 +100,8 @@ def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
         case Reduce():
             return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
         case Contract():
-            return graph.contract(args[0], args[1], where, wide=node.dtype is not node.left.dtype)
+            wide, tf32 = node.dtype is not node.left.dtype, node.factor is TF32
+            return graph.contract(args[0], args[1], where, wide=wide, tf32=tf32)
         case Scan():
             return graph.scan(node.op, args[0], node.axis, node.dtype, where)
         case Sort():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ocl_ir import tf32
 from ocl_ir.bfloat16 import floats_of
 from ocl_ir.errors import IRError
 from ocl_ir.interpret.accesses import Accesses
@@ -21,8 +22,8 @@ from ocl_ir.interpret.values import Values
 from ocl_ir.kernel.asynchronous import (
     ALIGNMENT,
     COPY_BYTES,
-    INNER,
     ROWS,
+    STEP_BYTES,
     WARPGROUP,
     Await,
     Commit,
@@ -31,7 +32,7 @@ from ocl_ir.kernel.asynchronous import (
     WarpgroupMultiply,
 )
 from ocl_ir.kernel.grammar import Operand, Value
-from ocl_ir.types import BF16, DType
+from ocl_ir.types import BF16, TF32, DType
 
 
 class _Begun(NamedTuple):
@@ -180,12 +181,13 @@ class Pending:
             fact = "an operand of a product does not begin at one place for the whole warpgroup"
             self._faults.fail(IRError, fact, stmt, "compute the place of what the warpgroup shares")
         self._accesses.reach(stmt, READ, pointer, first[:1], items[:1], align=ALIGNMENT)
-        return int(first[0]) * 4 + _places(lies, own, INNER * stmt.steps)
+        step = STEP_BYTES // lies.size
+        return int(first[0]) * 4 + _places(lies, own, step * stmt.first, step * stmt.steps)
 
 
 @cache
-def _places(lies: Swizzled, own: int, inner: int) -> Data:
-    return np.array([[lies.place(row, column) for column in range(inner)] for row in range(own)])
+def _places(lies: Swizzled, own: int, first: int, inner: int) -> Data:
+    return np.array([[lies.place(row, column) for column in range(first, first + inner)] for row in range(own)])
 
 
 def _elements(words: Memory, byte: Data, dtype: DType) -> Data:
@@ -194,18 +196,21 @@ def _elements(words: Memory, byte: Data, dtype: DType) -> Data:
 
 
 def _floats(words: Data, dtype: DType) -> Data:
-    """The numbers in the lower halves of words, as float64."""
+    """The tf32 that words are, or the halves in their lower bits, as float64."""
+    if dtype == TF32:
+        return tf32.floats_of(words).astype(np.float64)
     halves = words.astype(np.uint16)
     return (floats_of(halves) if dtype == BF16 else halves.view(np.float16)).astype(np.float64)
 
 
 def _held_rows(words: Data, dtype: DType) -> Data:
     """The left matrix of which 128 work-items hold some words each."""
-    item, word, half = np.indices((*words.shape, 2))
+    pack = 4 // dtype.size
+    item, word, part = np.indices((*words.shape, pack))
     row = 16 * (item // 32) + item % 32 // 4 + 8 * (word % 2)
-    column = 8 * (word // 2) + 2 * (item % 4) + half
-    rows = np.empty((ROWS, 4 * words.shape[1]))
-    rows[row, column] = _floats(words[..., None] >> np.array([0, 16], np.uint32), dtype)
+    column = pack * (4 * (word // 2) + item % 4) + part
+    rows = np.empty((ROWS, 2 * pack * words.shape[1]))
+    rows[row, column] = _floats(words[..., None] >> np.array([0, 16][:pack], np.uint32), dtype)
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ocl_ir import tf32
 from ocl_ir.errors import IRError
 from ocl_ir.interpret.accesses import Accesses
 from ocl_ir.interpret.faults import Faults
@@ -16,10 +17,10 @@ from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
 from ocl_ir.interpret.values import Values
 from ocl_ir.kernel.asynchronous import (
     ALIGNMENT,
-    BOX_COLUMNS,
     COPY_BYTES,
     MAP_ALIGNMENT,
     MAP_WORDS,
+    ROW_BYTES,
     AwaitBoxes,
     CopyBox,
     DescribeMatrix,
@@ -29,7 +30,7 @@ from ocl_ir.kernel.asynchronous import (
 )
 from ocl_ir.kernel.grammar import Operand, Stmt
 
-_ROW_WORDS = BOX_COLUMNS // 2
+_ROW_WORDS = ROW_BYTES // 4
 
 
 class _Description(NamedTuple):
@@ -40,6 +41,8 @@ class _Description(NamedTuple):
     rows: int
     row_words: int
     box_rows: int
+    size: int
+    """Bytes of an element: a half or a float32, which is rounded to tf32."""
 
 
 class _Begun(NamedTuple):
@@ -104,7 +107,7 @@ class Boxes:
         table, places = self._accesses.reach(stmt, WRITE, stmt.table, slot, items, width=MAP_WORDS, align=MAP_ALIGNMENT)
         numbers = np.zeros((items.size, MAP_WORDS // 2), np.uint64)
         numbers[:, :4] = np.stack([begin, columns, rows, row_words], axis=1)
-        numbers[:, 4] = stmt.box_rows
+        numbers[:, 4:6] = stmt.box_rows, stmt.dtype.size
         table.put(places, numbers.view(np.uint32))
 
     def _init(self, stmt: InitBoxes, items: Data) -> None:
@@ -146,18 +149,20 @@ class Boxes:
         if matrix.box_rows != stmt.rows:
             fact = f"a box of {stmt.rows} rows of a matrix that is described for boxes of {matrix.box_rows}"
             self._faults.fail(IRError, fact, stmt, "describe the matrix for these boxes, in a launch before")
-        rows, columns = np.indices((stmt.rows, BOX_COLUMNS))
+        lies = Swizzled(turned=True, block=0, size=matrix.size)
+        pack = 4 // matrix.size
+        rows, columns = np.indices((stmt.rows, lies.row))
         row, column = first_row + rows, first_column + columns
         inside = (row < matrix.rows) & (column < matrix.columns)
-        half = (2 * (matrix.begin + row * matrix.row_words) + column)[inside]
-        elements = np.zeros(rows.shape, np.uint16)
-        if half.size:
-            reader = np.repeat(items, half.size)
-            source, positions = self._accesses.reach(stmt, READ, stmt.source, half // 2, reader)
-            elements[inside] = source.data[positions] >> (half % 2 * 16).astype(np.uint32)
-        lies = Swizzled(turned=True, block=0)
+        part = (pack * (matrix.begin + row * matrix.row_words) + column)[inside]
+        elements = np.zeros(rows.shape, f"u{matrix.size}")
+        if part.size:
+            reader = np.repeat(items, part.size)
+            source, positions = self._accesses.reach(stmt, READ, stmt.source, part // pack, reader)
+            taken = source.data[positions] >> (part % pack * 16).astype(np.uint32)
+            elements[inside] = tf32.to_even(taken.view(np.float32)) if pack == 1 else taken
         words = np.zeros(stmt.rows * _ROW_WORDS, np.uint32)
-        places = np.array([[lies.place(y, x) // 4 for x in range(0, BOX_COLUMNS, 2)] for y in range(stmt.rows)])
+        places = np.array([[lies.place(y, x) // 4 for x in range(0, lies.row, pack)] for y in range(stmt.rows)])
         words[places] = elements.view(np.uint32)
         return words
 

@@ -6,7 +6,7 @@
     Await copies | products, pending                 goes on when all but the last `pending` are done
     DescribeMatrix table[slot] = source[index] …     what boxes are copied of, in a table of the driver's own form
     InitBoxes barriers, boxes                        each barrier waits for so many boxes in turn
-    CopyBox local[index] = table[slot], column, row  64 columns by some rows of a matrix; zeros where it has none
+    CopyBox local[index] = table[slot], column, row  128 bytes by some rows of a matrix; zeros where it has none
     AwaitBoxes barriers[number], parity              goes on when the boxes of a turn are there; turns are 0, 1, 0, …
     ReleaseBoxes barriers[number]                    says that work-items need boxes no more; others await that as boxes
 
@@ -23,7 +23,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from ocl_ir.kernel.values import Operand, Statement, Value, as_pointer
-from ocl_ir.types import DType
+from ocl_ir.types import BF16, DType
 
 WARPGROUP = 128
 """Work-items that multiply together."""
@@ -31,6 +31,8 @@ ROWS = 64
 """Rows of the product of a warpgroup."""
 INNER = 16
 """Halves along the inner axis that one instruction takes."""
+STEP_BYTES = 32
+"""Bytes along the inner axis that one instruction takes of an operand of any dtype."""
 ROW_BYTES = 128
 """Bytes of a row of an operand, in which units of 16 bytes are exchanged by an exclusive or with the row's number."""
 COPY_BYTES = 16
@@ -40,7 +42,7 @@ MAP_WORDS = 32
 MAP_ALIGNMENT = 64
 """Bytes that divide the address of a description."""
 BOX_COLUMNS = 64
-"""Elements of a row of a box."""
+"""Halves of a row of a box."""
 MOST_BOX_ROWS = 256
 ALIGNMENT = 1024
 """Bytes that divide the address of an operand of a product."""
@@ -77,9 +79,10 @@ class Await(Statement):
 
 @dataclass(frozen=True, slots=True)
 class DescribeMatrix(Statement):
-    """Describes a matrix of 16-bit elements, from word `source[source_index]` on: `rows` of `columns` elements, whose
-    beginnings are `row_words` words apart. Boxes of it have `box_rows` rows. The description takes 32 words from
-    `table[slot]` on, in global memory; another kernel copies boxes by it."""
+    """Describes a matrix, from word `source[source_index]` on: `rows` of `columns` elements, whose beginnings are
+    `row_words` words apart. Boxes of it have `box_rows` rows. The description takes 32 words from `table[slot]` on, in
+    global memory; another kernel copies boxes by it. Elements are halves of either `dtype`, or float32, which boxes
+    round to tf32."""
 
     table: Value
     slot: Operand
@@ -89,6 +92,7 @@ class DescribeMatrix(Statement):
     rows: Operand
     row_words: Operand
     box_rows: int
+    dtype: DType = BF16
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,9 @@ class InitBoxes(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CopyBox(Statement):
-    """Begins to copy 64 columns and `rows` rows of a matrix, which `table[slot]` describes and which lies in `source`,
-    to words of local memory from `pointer[index]` on, as `Swizzled` says of a turned operand: zeros where the matrix
-    has no elements. It counts for `barriers[number]`."""
+    """Begins to copy 128 bytes of each of `rows` rows of a matrix, which `table[slot]` describes and which lies in
+    `source`, to words of local memory from `pointer[index]` on, as `Swizzled` says of a turned operand: zeros where the
+    matrix has no elements. It counts for `barriers[number]`."""
 
     pointer: Value
     index: Operand
@@ -120,7 +124,8 @@ class CopyBox(Statement):
 
 @dataclass(frozen=True, slots=True)
 class AwaitBoxes(Statement):
-    """Goes on when the boxes of a barrier's turn of this parity are there, or are released."""
+    """Goes on when the boxes of a barrier's turn of this parity are there, for all work-items that wait for it, or are
+    released."""
 
     barriers: Value
     number: Operand
@@ -139,38 +144,44 @@ class ReleaseBoxes(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Swizzled:
-    """How an operand of 16-bit elements lies in local memory that begins at a multiple of 1024 bytes.
+    """How an operand, whose elements have `size` bytes, lies in local memory that begins at a multiple of 1024 bytes.
 
-    Rows of 64 elements are 128 bytes long and follow each other, eight in 1024 bytes; the units of row r are exchanged
-    by an exclusive or with r % 8. `turned`: rows go along the inner axis, and the operand's own axis goes down them;
-    otherwise it is the other way round, and what has more than 64 elements along its own axis lies in blocks `block`
-    bytes apart.
+    Rows of 128 bytes follow each other, eight in 1024 bytes; the units of row r are exchanged by an exclusive or with
+    r % 8. `turned`: rows go along the inner axis, and the operand's own axis goes down them; otherwise it is the other
+    way round, and what has more elements along its own axis than a row lies in blocks `block` bytes apart.
     """
 
     turned: bool
     block: int
+    size: int = 2
+
+    @property
+    def row(self) -> int:
+        """Elements of a row."""
+        return ROW_BYTES // self.size
 
     def place(self, own: int, inner: int) -> int:
         """The byte where an element is, behind the multiple of 1024 bytes."""
         row, column = (own, inner) if self.turned else (inner, own)
-        at = column // 64 * self.block + row * ROW_BYTES + column % 64 * 2
+        at = column // self.row * self.block + row * ROW_BYTES + column % self.row * self.size
         return at ^ (row % 8) << 4
 
     def step(self, number: int) -> int:
         """By how many bytes an instruction's matrix begins later than the first one."""
-        return number * INNER * (2 if self.turned else ROW_BYTES)
+        return number * STEP_BYTES * (1 if self.turned else ROW_BYTES // self.size)
 
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupMultiply(Statement):
     """Adds to `sums` what a work-item holds of a product of matrices of `dtype`, given by words: one of 64 rows from
-    `left[left_index]` on times one of `columns` columns from `right[right_index]` on, over 16 `steps` places of the
-    inner axis. The right one lies in local memory; so does the left one, or `left_lies` is None and work-items hold it.
-    Where it `starts`, sums are the product alone.
+    `left[left_index]` on times one of `columns` columns from `right[right_index]` on, over 32 `steps` bytes of each
+    along the inner axis. The right one lies in local memory; so does the left one, or `left_lies` is None and
+    work-items hold it. Where it `starts`, sums are the product alone. Operands of tf32 in local memory are turned.
+    Those in local memory are taken from step `first` on.
 
     Work-item `32 w + 4 g + t` of 128 has, as number `i`, row `16 w + g + 8 (i // 2 % 2)` and column
-    `8 (i // 4) + 2 t + i % 2`, as PTX has it in `wgmma.mma_async`. Of a left matrix it holds, as the halves `h` of word
-    `i`, row `16 w + g + 8 (i % 2)` and column `8 (i // 2) + 2 t + h`.
+    `8 (i // 4) + 2 t + i % 2`, as PTX has it in `wgmma.mma_async`. Of a left matrix it holds, as word `i`, row
+    `16 w + g + 8 (i % 2)` and column `4 (i // 2) + t` of words, that is, of tf32, or of pairs of halves.
     """
 
     sums: Value
@@ -184,6 +195,7 @@ class WarpgroupMultiply(Statement):
     right_lies: Swizzled
     steps: int
     starts: bool = False
+    first: int = 0
     size: ClassVar[int] = WARPGROUP
 
 

@@ -19,7 +19,7 @@ from ocl_ir.kernel.asynchronous import (
 from ocl_ir.kernel.blocks import Blocks, memory_of
 from ocl_ir.kernel.operands import Like, Ref
 from ocl_ir.source_line import calling_line
-from ocl_ir.types import BOOL, U32, DType, element
+from ocl_ir.types import BF16, BOOL, U32, DType, element
 
 
 class AsynchronousBuilder(Blocks):
@@ -50,9 +50,10 @@ class AsynchronousBuilder(Blocks):
         steps: int,
         *,
         starts: bool = False,
+        first: int = 0,
     ) -> None:
-        """Begins a product of matrices, each given by its memory, where it begins there and how it lies; where it
-        `starts`, it is not added to what the sums are."""
+        """Begins a product of matrices, each given by its memory, where it begins there and how it lies, in local
+        memory from step `first` on; where it `starts`, it is not added to what the sums are."""
         (left_memory, left_index, left_lies), (right_memory, right_index, right_lies) = left, right
         stmt = WarpgroupMultiply(
             sums=memory_of(sums),
@@ -66,6 +67,7 @@ class AsynchronousBuilder(Blocks):
             right_lies=right_lies,
             steps=steps,
             starts=starts,
+            first=first,
             where=calling_line(),
         )
         self.emit(stmt)
@@ -81,6 +83,7 @@ class AsynchronousBuilder(Blocks):
         rows: Like,
         row_words: Like,
         box_rows: int,
+        dtype: DType = BF16,
     ) -> None:
         """Describes a matrix of which boxes are copied; lengths are in elements, the distance of rows in words."""
         stmt = DescribeMatrix(
@@ -92,6 +95,7 @@ class AsynchronousBuilder(Blocks):
             rows=self._operand(rows, U32),
             row_words=self._operand(row_words, U32),
             box_rows=box_rows,
+            dtype=dtype,
             where=calling_line(),
         )
         self.emit(stmt)

@@ -49,7 +49,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.kernel.names import names
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.program_ops import InlineC
-from ocl_ir.types import Pointer, Vector, lanes
+from ocl_ir.types import TF32, Pointer, Vector, lanes
 
 
 @dataclass(frozen=True)
@@ -205,11 +205,13 @@ class _Printer:
                 left, right = self._at(stmt.left, stmt.left_index), self._at(stmt.right, stmt.right_index)
                 left, right = f"{left}{_lies(stmt.left_lies)}", f"{right}{_lies(stmt.right_lies)}"
                 shape = f"{stmt.dtype}, {stmt.columns} columns, {stmt.steps} steps"
+                shape += f" from {stmt.first} on" if stmt.first else ""
                 return f"warpgroup {self._of(stmt.sums)} {'=' if stmt.starts else '+='} {left} @ {right} of {shape}"
             case DescribeMatrix():
                 table, source = self._at(stmt.table, stmt.slot), self._at(stmt.source, stmt.source_index)
                 lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)} words"
-                return f"describe {table} = {source}, {lengths}, boxes of {stmt.box_rows} rows"
+                of = f" of {stmt.dtype}" if stmt.dtype is TF32 else ""
+                return f"describe {table} = {source}{of}, {lengths}, boxes of {stmt.box_rows} rows"
             case InitBoxes():
                 return f"init {self._of(stmt.barriers)}[0..{stmt.count}], {stmt.boxes} boxes each"
             case CopyBox():

@@ -7,11 +7,10 @@ from typing import get_args
 
 from ocl_ir.kernel.asynchronous import (
     ALIGNMENT,
-    BOX_COLUMNS,
     COPY_BYTES,
-    INNER,
     MOST_BOX_ROWS,
     ROWS,
+    STEP_BYTES,
     AwaitWhat,
     Swizzled,
 )
@@ -32,8 +31,10 @@ from ocl_ir.kernel.grammar import (
     WarpgroupMultiply,
     walk,
 )
-from ocl_ir.types import BF16, BOOL, F16, F32, U32, U64, DType, Pointer, Space
+from ocl_ir.types import BF16, BOOL, F16, F32, TF32, U32, U64, DType, Pointer, Space
 
+_DTYPES = frozenset({F16, BF16, TF32})
+"""Of operands of products, and of matrices of which boxes are copied."""
 _COLUMNS = range(8, 257, 8)
 """Of the products that there are instructions for."""
 
@@ -68,21 +69,21 @@ def copy_types(kernel: Kernel) -> Iterator[Fault]:
 
 
 def warpgroup_types(kernel: Kernel) -> Iterator[Fault]:
-    """A product of a warpgroup is of 16-bit floats in words of local memory that lie as it can read them, and has its
+    """A product of a warpgroup is of halves or tf32 in words of local memory that lie as it can read them, and has its
     sums in private memory."""
     lengths = {stmt.pointer.id: stmt.length for stmt in walk(kernel.body) if isinstance(stmt, Array)}
     for stmt in walk(kernel.body):
         if not isinstance(stmt, WarpgroupMultiply):
             continue
-        if stmt.dtype not in {F16, BF16}:
-            yield Fault(f"no product of a warpgroup is of {stmt.dtype}", stmt, "use f16 or bf16")
+        if stmt.dtype not in _DTYPES:
+            yield Fault(f"no product of a warpgroup is of {stmt.dtype}", stmt, "use f16, bf16 or tf32")
         elif not (_leads_to(stmt.sums, F32, "private") and _leads_to(stmt.right, U32, "local")):
             fact = f"a product of a warpgroup with {stmt.sums.type} and {stmt.right.type}"
             yield Fault(fact, stmt, "give it sums in private f32 and operands in local u32")
         elif not _leads_to(stmt.left, U32, "private" if stmt.left_lies is None else "local"):
             fact = f"a product of a warpgroup whose left operand is {stmt.left.type}"
             yield Fault(fact, stmt, "give it a left operand in local u32, or in private u32 that lies in no order")
-        elif stmt.columns not in _COLUMNS or stmt.steps < 1:
+        elif stmt.columns not in _COLUMNS or stmt.steps < 1 or stmt.first < 0:
             fact = f"a product of a warpgroup of {stmt.columns} columns and {stmt.steps} steps"
             yield Fault(fact, stmt, f"use a multiple of 8 columns, {_COLUMNS[-1]} at most, and one step or more")
         elif lengths.get(stmt.sums.id, 0) < stmt.columns // 2:
@@ -96,9 +97,15 @@ def warpgroup_types(kernel: Kernel) -> Iterator[Fault]:
 
 
 def _layout(stmt: WarpgroupMultiply, lies: Swizzled, own: int) -> Iterator[Fault]:
-    row = BOX_COLUMNS
-    if lies.turned and stmt.steps * INNER > row:
-        fact = f"{stmt.steps} steps of {INNER} places in rows of {row} elements along the inner axis"
+    row, step = lies.row, STEP_BYTES // lies.size
+    if lies.size != stmt.dtype.size:
+        fact = f"an operand of {stmt.dtype} that lies as elements of {lies.size} bytes"
+        yield Fault(fact, stmt, f"say that elements have {stmt.dtype.size} bytes")
+    elif stmt.dtype is TF32 and not lies.turned:
+        fact = f"an operand of {TF32} in rows along its own axis"
+        yield Fault(fact, stmt, "lay rows along the inner axis, or let work-items hold the left operand")
+    elif lies.turned and (stmt.first + stmt.steps) * step > row:
+        fact = f"{stmt.first + stmt.steps} steps of {step} places in rows of {row} elements along the inner axis"
         yield Fault(fact, stmt, "multiply again for the next rows")
     elif not lies.turned and own > row and (lies.block < 1 or lies.block % ALIGNMENT):
         fact = f"{own} elements of an operand in rows of {row}, in blocks {lies.block} bytes apart"
@@ -116,6 +123,8 @@ def box_types(kernel: Kernel) -> Iterator[Fault]:
                 numbers = stmt.slot, stmt.source_index, stmt.columns, stmt.rows, stmt.row_words
                 yield from _indices(kernel, stmt, numbers)
                 yield from _box_rows(stmt, stmt.box_rows)
+                if stmt.dtype not in _DTYPES:
+                    yield Fault(f"no box is copied of {stmt.dtype}", stmt, "describe a matrix of f16, bf16 or tf32")
             case InitBoxes():
                 yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
                 if stmt.count < 1 or stmt.boxes < 1:

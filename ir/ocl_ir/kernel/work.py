@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from ocl_ir.kernel.asynchronous import BOX_COLUMNS
+from ocl_ir.kernel.asynchronous import ROW_BYTES
 from ocl_ir.kernel.grammar import (
     Atomic,
     Block,
@@ -198,7 +198,7 @@ def _own(stmt: Stmt) -> float:
         case CopyAsync():
             return stmt.count
         case CopyBox():
-            return BOX_COLUMNS // 2 * stmt.rows
+            return ROW_BYTES // 4 * stmt.rows
     return 0
 
 

@@ -17,6 +17,7 @@ from ocl_runtime.arrays.functions.elementwise import astype, exp, multiply, wher
 from ocl_runtime.arrays.functions.manipulation import broadcast_to, expand_dims, matrix_transpose, reshape
 from ocl_runtime.arrays.functions.statistics import max as max_of
 from ocl_runtime.arrays.functions.statistics import sum as sum_of
+from ocl_runtime.arrays.meaning.precision import in_tf32
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
@@ -216,4 +217,4 @@ def _product(left: Array, right: Array, dtype: DType) -> Array:
     """Matrices of a dtype multiplied, in the dtype of the sums; the axes in front broadcast."""
     front = broadcast_shapes(left.shape[:-2], right.shape[:-2])
     first, second = (graph.expand(cast(side._node, dtype), (*front, *side.shape[-2:])) for side in (left, right))
-    return Array(graph.contract(first, second, caller(), wide=True), left._executor)
+    return Array(graph.contract(first, second, caller(), wide=True, tf32=in_tf32()), left._executor)

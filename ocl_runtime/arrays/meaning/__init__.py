@@ -5,6 +5,7 @@ table.py              the elementwise functions, one row each
 semantics.py          what they mean
 basic_index.py        what basic indices pick, remembered
 broadcasting.py       two operands given one shape
+precision.py          how exactly products of float32 are multiplied
 products.py           what products of matrices mean
 convolutions.py       what convolutions mean
 writing.py            what writes mean

@@ -20,6 +20,7 @@ from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32
+from ocl_runtime.arrays.meaning.precision import in_tf32
 from ocl_runtime.arrays.meaning.semantics import cast
 
 
@@ -91,7 +92,7 @@ def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where
         return _channels_last(seen, weights, shape, where)
     rows = graph.expand(graph.reshape(weights, (groups, per, taken)), (batch, groups, per, taken), where)
     columns = graph.reshape(seen, (batch, groups, taken, places))
-    return graph.reshape(graph.contract(rows, columns, where), shape)
+    return graph.reshape(graph.contract(rows, columns, where, tf32=in_tf32()), shape)
 
 
 def _is_channels_last(x: Node) -> bool:
@@ -108,7 +109,8 @@ def _channels_last(seen: Node, weights: Node, shape: Shape, where: Where) -> Nod
     taken, places = math.prod(weights.shape[1:]), math.prod(counts)
     left = graph.permute(seen, (0, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank), 1))
     right = graph.permute(weights, (*range(2, 2 + rank), 1, 0))
-    product = graph.contract(graph.reshape(left, (batch * places, taken)), graph.reshape(right, (taken, made)), where)
+    rows, columns = graph.reshape(left, (batch * places, taken)), graph.reshape(right, (taken, made))
+    product = graph.contract(rows, columns, where, tf32=in_tf32())
     return graph.permute(graph.reshape(product, (batch, *counts, made)), (0, 1 + rank, *range(1, 1 + rank)))
 
 

@@ -16,6 +16,7 @@ from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import BOOL
 from ocl_runtime.arrays.meaning.broadcasting import broadcast
+from ocl_runtime.arrays.meaning.precision import in_tf32
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
 from ocl_runtime.errors import DTypeError, ShapeError
 
@@ -44,7 +45,7 @@ def matrices(x1: Node, x2: Node, executor: Executor) -> Node:
     dtype = common_dtype((x1, x2), executor)
     front = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     left, right = (graph.expand(cast(x, dtype), (*front, *x.shape[-2:])) for x in (x1, x2))
-    return graph.contract(left, right)
+    return graph.contract(left, right, tf32=in_tf32())
 
 
 def dot(x1: Node, x2: Node, axis: int, executor: Executor, where: Where) -> Node:

@@ -85,6 +85,8 @@ class Case:
     products: bool = False
     """Whether the operations are those of products of matrices, for which devices may have instructions that no ceiling
     is measured with, and NumPy nothing fast but for float32 and float64."""
+    factor: str = ""
+    """As what products are multiplied, by name, where that is not the dtype of the inputs."""
     compiled: bool = False
     """Whether torch's compiler is among the peers by default: it takes long."""
 

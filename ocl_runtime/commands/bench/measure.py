@@ -149,7 +149,7 @@ class Session:
         bandwidth = self.ceilings.bandwidth(case.ceiling, result.moved)
         samples = self._rounds({_CEILING: bandwidth, **runs}, result, times=2 if case.asks else 1)
         result.ceiling_samples = tuple(samples.pop(_CEILING))
-        if not (case.products and result.dtype in self.ours.runtime.device.quirks.matrix_dtypes):
+        if not (case.products and (case.factor or result.dtype) in self.ours.runtime.device.quirks.matrix_dtypes):
             work = result.operations
             result.ceiling = self.ceilings.of(bandwidth, result.ceiling_samples, result.moved, work, result.dtype)
         clock: Clock = "wall" if self._capabilities.kind == "cpu" else "span" if case.asks else "device"

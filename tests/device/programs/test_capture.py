@@ -22,6 +22,7 @@ from ocl_ir.host.schedule import Schedule
 from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.types import F32, U32
+from ocl_runtime.arrays.meaning.precision import chosen_precision
 from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, LaunchError, SharingError
 from ocl_runtime.execute.engine import Engine
@@ -41,6 +42,29 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
     runtime = Runtime(device, replace(engine.settings, streams=4))
     with ocl.use(runtime):
         yield runtime
+
+
+def test_the_precision_of_a_call_is_part_of_what_is_captured(runtime: Runtime) -> None:
+    """Each has a program of its own, whichever is first; the function itself may choose, too."""
+    calls: list[str] = []
+
+    @capture
+    def step(x: Any) -> Any:
+        calls.append(chosen_precision())
+        with ocl.precision("tf32"):
+            inner = x @ x
+        return inner, x @ x
+
+    x = ocl.asarray(HOST[:50])
+    for _ in range(3):
+        with ocl.precision("tf32"):
+            rounded = step(x)
+        exact = step(x)
+    assert calls == ["tf32", "float32"]
+    wanted = HOST[:50].astype("f8") @ HOST[:50].astype("f8")
+    for result in (*rounded, *exact):
+        np.testing.assert_allclose(result.numpy(), wanted, rtol=2.0**-10)
+    np.testing.assert_allclose(exact[1].numpy(), wanted, rtol=1e-5)
 
 
 def test_a_captured_function_gives_what_it_gave(runtime: Runtime) -> None:

@@ -75,8 +75,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 """What is called for each function that takes an array; None for those that take something else, or `Array` only."""
 TAKES_NO_ARRAY = {
-    "allocate", "arange", "current", "empty", "eye", "full", "linspace", "ones", "pinned_empty", "set_default", "use",
-    "zeros",
+    "allocate", "arange", "current", "empty", "eye", "full", "linspace", "ones", "pinned_empty", "precision",
+    "set_default", "use", "zeros",
 }  # fmt: skip
 
 

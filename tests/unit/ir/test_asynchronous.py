@@ -15,7 +15,7 @@ from ocl_ir.kernel.asynchronous import WARPGROUP, Swizzled
 from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.verify import verify
-from ocl_ir.types import BF16, BOOL, F16, F32, U32, DType
+from ocl_ir.types import BF16, BOOL, F16, F32, TF32, U32, DType
 from tests.support.warpgroups import laid, sums_of
 
 ITEMS = 8
@@ -315,10 +315,10 @@ class Products:
         fails(self.k.build(), arguments, self.items, kind, said)
 
 
-def operands(columns: int, steps: int, rows: int = 64) -> tuple[np.ndarray, np.ndarray]:
-    """A left matrix, and a right one that is transposed: the inner axis comes last."""
+def operands(columns: int, steps: int, rows: int = 64, size: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """A left matrix, and a right one that is transposed: the inner axis comes last. Elements have `size` bytes."""
     rng = np.random.default_rng(5)
-    return tuple(rng.integers(-9, 10, (own, 16 * steps)).astype("f8") for own in (rows, columns))  # type: ignore[return-value]
+    return tuple(rng.integers(-9, 10, (own, 32 // size * steps)).astype("f8") for own in (rows, columns))  # type: ignore[return-value]
 
 
 def words_of(left: np.ndarray, right: np.ndarray, lies: tuple[Swizzled, Swizzled], dtype: DType) -> np.ndarray:
@@ -338,6 +338,33 @@ def test_products_of_every_layout(
     p.k.await_("products")
     p.store()
     np.testing.assert_array_equal(p.result(words_of(left, right, lies, dtype)), [left @ right.T])
+
+
+@pytest.mark.parametrize(("columns", "steps", "first"), [(8, 4, 0), (128, 2, 0), (64, 2, 2), (16, 1, 3)])
+def test_products_of_tf32(columns: int, steps: int, first: int) -> None:
+    """Those of rows in local memory begin at any step."""
+    lies = Swizzled(turned=True, block=0, size=4), Swizzled(turned=True, block=0, size=4)
+    left, right = operands(columns, 4, size=4)
+    p = Products(columns)
+    p.load()
+    sides = (p.stage, 0, lies[0]), (p.stage, RIGHT, lies[1])
+    p.k.warpgroup_multiply(p.sums, TF32, columns, *sides, steps, first=first)
+    p.k.await_("products")
+    p.store()
+    part = slice(8 * first, 8 * (first + steps))
+    np.testing.assert_array_equal(p.result(words_of(left, right, lies, TF32)), [left[:, part] @ right[:, part].T])
+
+
+def test_of_words_of_tf32_the_upper_bits_are_taken() -> None:
+    lies = Swizzled(turned=True, block=0, size=4), Swizzled(turned=True, block=0, size=4)
+    left, right = np.zeros((64, 32)), np.ones((8, 32))
+    left[:, 0] = 1 + 2.0**-10 + 2.0**-11 + 2.0**-20
+    p = Products(8)
+    p.load()
+    p.multiply(lies, TF32, 4)
+    p.k.await_("products")
+    p.store()
+    assert (p.result(words_of(left, right, lies, TF32)) == 1 + 2.0**-10).all()
 
 
 def test_nan_and_infinities_stay_in_their_rows() -> None:
@@ -383,6 +410,22 @@ def test_left_operands_that_work_items_hold(dtype: DType, steps: int) -> None:
     p.k.await_("products")
     p.store()
     np.testing.assert_array_equal(p.result(words_of(left, right, lies, dtype)), [left @ right.T])
+
+
+def test_left_operands_of_tf32_that_work_items_hold() -> None:
+    lies, steps = Swizzled(turned=True, block=0, size=4), 3
+    left, right = operands(64, steps, size=4)
+    p = Products(64)
+    p.load()
+    held = p.k.array(U32, 4 * steps, space="private", hint="held")
+    row, column = p.k.op("udiv", p.item, 32) * 16 + (p.item >> 2 & 7), p.item & 3
+    for word in range(4 * steps):  # a unit is four columns
+        own, unit = p.k.let(row + 8 * (word % 2)), word // 2
+        p.k.store(held, word, p.k.load(p.stage, own * 32 + ((own & 7) ^ unit) * 4 + column))
+    p.k.warpgroup_multiply(p.sums, TF32, 64, (held, 0, None), (p.stage, RIGHT, lies), steps)
+    p.k.await_("products")
+    p.store()
+    np.testing.assert_array_equal(p.result(words_of(left, right, (lies, lies), TF32)), [left @ right.T])
 
 
 def test_held_operands_are_left_alone_while_products_go_on() -> None:

@@ -36,7 +36,7 @@ from ocl_ir.kernel.work import operations
 from ocl_ir.passes.cse import cse
 from ocl_ir.passes.dce import dce
 from ocl_ir.passes.rewrite import Rewriter
-from ocl_ir.types import BF16, F32, F64, U32, U64, Vector
+from ocl_ir.types import BF16, F32, F64, TF32, U32, U64, Vector
 
 TURNED, PLAIN = Swizzled(turned=True, block=0), Swizzled(turned=False, block=8192)
 
@@ -142,6 +142,15 @@ def stmt_of(case: Case, w: World | None = None) -> tuple[Kernel, Stmt]:
     case.emit(w)
     kernel = w.build()
     return kernel, next(stmt for stmt in walk(kernel.body) if type(stmt).__name__ == case.name)
+
+
+def test_the_text_says_what_is_tf32() -> None:
+    w, lies = World(), Swizzled(turned=True, block=0, size=4)
+    w.k.warpgroup_multiply(w.sums, TF32, 128, (w.stage, 0, lies), (w.stage, 4096, lies), 2, first=2)
+    w.k.describe_matrix(w.table, 32, w.x, 4, columns=w.n, rows=8, row_words=16, box_rows=64, dtype=TF32)
+    said = text(w.build())
+    assert "stage[0:u32] turned @ stage[4096:u32] turned of tf32, 128 columns, 2 steps from 2 on\n" in said
+    assert "describe table[32:u32] = x[4:u32] of tf32, 8:u32 x n by 16:u32 words, boxes of 64 rows\n" in said
 
 
 def test_every_statement_has_a_case() -> None:

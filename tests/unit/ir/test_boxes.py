@@ -13,7 +13,7 @@ from ocl_ir.kernel.asynchronous import BOX_COLUMNS, MAP_WORDS, WARPGROUP, Swizzl
 from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.verify import verify
-from ocl_ir.types import F16, F32, U32, U64
+from ocl_ir.types import F16, F32, TF32, U32, U64, DType
 from tests.support.warpgroups import laid
 
 GROUP = 8
@@ -22,24 +22,28 @@ ROWS = 16
 BOX_WORDS = ROWS * BOX_COLUMNS // 2
 
 
-def describing(box_rows: int = ROWS) -> Kernel:
+def describing(box_rows: int = ROWS, dtype: DType = F16) -> Kernel:
     k = KernelBuilder("describe")
     source, table = k.pointer("source", U32, align=16), k.pointer("table", U32, align=128)
     begin, columns, rows, row_words = (k.scalar(name, U32) for name in ("begin", "columns", "rows", "row_words"))
-    k.describe_matrix(
-        table, MAP_WORDS, source, begin, columns=columns, rows=rows, row_words=row_words, box_rows=box_rows
-    )
+    sizes = {"columns": columns, "rows": rows, "row_words": row_words}
+    k.describe_matrix(table, MAP_WORDS, source, begin, **sizes, box_rows=box_rows, dtype=dtype)
     verify(k.build())
     return k.build()
 
 
 def described(
-    matrix: np.ndarray, columns: int, begin: int = 0, box_rows: int = ROWS, row_words: int | None = None
+    matrix: np.ndarray,
+    columns: int,
+    begin: int = 0,
+    box_rows: int = ROWS,
+    row_words: int | None = None,
+    dtype: DType = F16,
 ) -> dict[str, np.ndarray]:
-    """The arguments of a kernel that copies boxes: a matrix of halves, of which so many columns count."""
+    """The arguments of a kernel that copies boxes: a matrix of elements, of which so many columns count."""
     table, source = np.zeros(2 * MAP_WORDS, "u4"), np.concatenate([np.full(begin, 99, "u4"), matrix.view("u4").ravel()])
-    sizes = {"columns": columns, "rows": len(matrix), "row_words": row_words or matrix.shape[1] // 2}
-    run(describing(box_rows), {"source": source, "table": table, "begin": begin, **sizes}, (1,))
+    sizes = {"columns": columns, "rows": len(matrix), "row_words": row_words or matrix.shape[1] * matrix.itemsize // 4}
+    run(describing(box_rows, dtype), {"source": source, "table": table, "begin": begin, **sizes}, (1,))
     return {"source": source, "table": table, "out": np.zeros(2 * BOX_WORDS, "u4")}
 
 
@@ -114,6 +118,28 @@ def test_a_box_is_a_part_of_the_matrix_and_zeros_outside(row: int, column: int, 
     b.store()
     got = b.result(described(MATRIX, columns, begin))
     np.testing.assert_array_equal(got[:BOX_WORDS], box(row, column, columns))
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (8, 32), (3, 56)])
+def test_boxes_of_float32_are_rounded_to_tf32(row: int, column: int) -> None:
+    """To the nearest, ties to even; beyond the matrix are zeros."""
+    rng = np.random.default_rng(4)
+    numbers = rng.standard_normal((20, 64)).astype("f4")
+    ties = numbers.view("u4")
+    ties[::2] = ties[::2] & 0xFFFFE000 | 0x1000
+    numbers[9, 40:43] = np.inf, np.nan, 3.4028235e38
+    arguments = described(numbers, 64, dtype=TF32)
+    b = Boxes()
+    b.init()
+    b.copy(row, column)
+    b.wait()
+    b.store()
+    whole = np.zeros((20 + ROWS, 128), "f4")
+    bits = ties.astype("u8")
+    even = (bits + 0xFFF + (bits >> 13 & 1) & 0xFFFFE000).astype("u4").view("f4")
+    whole[:20, :64] = np.where(np.isnan(numbers), np.nan, even)
+    want = laid(whole[row : row + ROWS, column : column + 32], Swizzled(turned=True, block=0, size=4), TF32, BOX_WORDS)
+    np.testing.assert_array_equal(b.result(arguments)[:BOX_WORDS].view("f4"), want.view("f4"))
 
 
 def test_several_boxes_of_one_turn() -> None:

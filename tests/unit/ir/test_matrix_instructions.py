@@ -12,9 +12,9 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.matrix_instruction import OPERANDS, SUMS, WARP
 from ocl_ir.kernel.verify import verify
-from ocl_ir.types import BF16, F16, F64, DType
+from ocl_ir.types import BF16, F16, F64, TF32, DType
 
-DTYPES = (F16, BF16, F64)
+DTYPES = (F16, BF16, TF32, F64)
 
 
 def kernel(dtype: DType) -> Kernel:
@@ -35,7 +35,7 @@ def places(dtype: DType) -> tuple[list[list[tuple[int, int]]], ...]:
     left, right, sums = [], [], []
     for lane in range(WARP):
         group, thread = divmod(lane, 4)
-        if dtype is F64:
+        if dtype in {F64, TF32}:
             left.append([(group + 8 * (i % 2), thread + 4 * (i // 2)) for i in range(4)])
             right.append([(thread + 4 * i, group) for i in range(2)])
         else:
@@ -55,6 +55,8 @@ def stored(values: np.ndarray, dtype: DType) -> np.ndarray:
     """Elements as registers."""
     if dtype is F64:
         return values
+    if dtype is TF32:
+        return values.astype("f4").view("u4")
     halves = bits_of(values.astype("f4")) if dtype is BF16 else values.astype("f2").view("u2")
     return halves.view("u4")
 
@@ -102,11 +104,19 @@ def test_nan_and_infinities_go_where_they_belong(dtype: DType) -> None:
     np.testing.assert_array_equal(multiplied(dtype, left, right, sums), want)
 
 
-@pytest.mark.parametrize("dtype", [F16, BF16], ids=str)
+@pytest.mark.parametrize("dtype", [F16, BF16, TF32], ids=str)
 def test_sums_have_more_digits_than_operands(dtype: DType) -> None:
     left, right, sums = matrices(dtype)
     sums[:] = 2.0**20 + 1
     np.testing.assert_array_equal(multiplied(dtype, left, right, sums), left @ right + sums)
+
+
+def test_of_float32_the_upper_bits_are_taken() -> None:
+    """Who does not round gets what is nearer to zero."""
+    left, right, sums = matrices(TF32)
+    left[:], right[:], sums[:] = 0, 1, 0
+    left[:, :, 0] = 1 + 2.0**-10 + 2.0**-11 + 2.0**-20
+    np.testing.assert_array_equal(multiplied(TF32, left, right, sums), np.full(sums.shape, 1 + 2.0**-10))
 
 
 @pytest.mark.parametrize("items", [16, 48])

@@ -48,7 +48,7 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.kernel.intervals import Interval, Intervals
 from ocl_ir.kernel.verify import CHECKS, verify
-from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, U32, U64, DType, Pointer, Vector
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, TF32, U8, U32, U64, DType, Pointer, Vector
 
 N = Value(0, U32, "n")
 X = Value(1, Pointer(F32), "x")
@@ -169,6 +169,10 @@ def warpgroup(**changes: object) -> Kernel:
     """A kernel that multiplies 64 rows by 64 columns over 64 places."""
     stmt = WarpgroupMultiply(SUMS, F16, 64, STAGE, u(0), TURNED, STAGE, u(2048), TURNED, 4)
     return body(*STAGED, ITEM_, LOAD_F, replace(stmt, **changes))  # type: ignore[arg-type]
+
+
+OF_TF32 = replace(TURNED, size=4)
+TF32_PRODUCT = warpgroup(dtype=TF32, left_lies=OF_TF32, right_lies=OF_TF32)
 
 
 def described(**changes: object) -> Kernel:
@@ -716,6 +720,15 @@ CASES = [
     Case("warpgroup_types", "of 60 columns", warpgroup(columns=60), warpgroup()),
     Case("warpgroup_types", "of 264 columns", warpgroup(columns=264), warpgroup()),
     Case("warpgroup_types", "and 0 steps", warpgroup(steps=0), warpgroup()),
+    Case("warpgroup_types", "and 4 steps", warpgroup(first=-1), warpgroup()),
+    Case("warpgroup_types", "5 steps of 16 places in rows of 64", warpgroup(first=1), warpgroup(first=1, steps=3)),
+    Case("warpgroup_types", "an operand of tf32 that lies as elements of 2 bytes", warpgroup(dtype=TF32), TF32_PRODUCT),
+    Case(
+        "warpgroup_types",
+        "an operand of tf32 in rows along its own axis",
+        warpgroup(dtype=TF32, left_lies=replace(OF_TF32, turned=False), right_lies=OF_TF32),
+        TF32_PRODUCT,
+    ),
     Case("warpgroup_types", "sums has 32 elements, and a work-item 64 sums", warpgroup(columns=128), warpgroup()),
     Case("warpgroup_types", "the number f is f32", warpgroup(left_index=F), warpgroup()),
     Case("warpgroup_types", "the number f is f32", warpgroup(right_index=F), warpgroup()),
@@ -744,6 +757,7 @@ CASES = [
     Case("box_types", "a box of 0 rows", boxes(rows=0), boxes()),
     Case("box_types", "a box of 257 rows", boxes(rows=257), boxes(rows=256)),
     Case("box_types", "x is global f32* where", described(table=X), described()),
+    Case("box_types", "no box is copied of f32", described(dtype=F32), described(dtype=TF32)),
     Case("box_types", "x is global f32* where", described(source=X), described()),
     Case("box_types", "the number f is f32", described(columns=F), described()),
     Case("box_types", "the number f is f32", described(rows=F), described()),

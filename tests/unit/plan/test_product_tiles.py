@@ -20,7 +20,7 @@ from ocl_runtime.plan.kernels.products import candidates, tiles
 from ocl_runtime.plan.kernels.products.contraction import Contraction
 from ocl_runtime.plan.target import Target
 from tests.support.depth import NIGHTLY
-from tests.support.products import FMA, MATRICES, TARGETS, WARPGROUPS, exactly, numbers, statements
+from tests.support.products import FMA, MATRICES, TARGETS, WARPGROUPS, exactly, numbers, numpy_dtype, statements
 from tests.unit.plan.test_plan import Desk
 
 SHAPES = [
@@ -60,7 +60,7 @@ def test_tiles_multiply(target: Target, dtype: str, transposed: tuple[bool, bool
     desk, rng = Desk(target), np.random.default_rng(math.prod(shape))
     left, right = numbers(rng, dtype, m, k), numbers(rng, dtype, k, n)
     sides = zip((left, right), transposed, strict=True)
-    root = graph.contract(*(uploaded(desk, host, transposed=turn) for host, turn in sides))
+    root = graph.contract(*(uploaded(desk, host, transposed=turn) for host, turn in sides), tf32=dtype == "tf32")
     assert all(launch.kernel.name != "copy" for launch in desk.plan(root).launches)  # operands are read as they lie
     assert (desk.values(root) == exactly(left, right)).all()
 
@@ -68,13 +68,19 @@ def test_tiles_multiply(target: Target, dtype: str, transposed: tuple[bool, bool
 @pytest.mark.parametrize(("target", "dtype", "kind"), [
     (FMA, "f2", None),
     (MATRICES, "f2", MatrixMultiply),
+    (MATRICES, "f4", None),
     (MATRICES, "f8", None),
+    (MATRICES, "tf32", MatrixMultiply),
     (WARPGROUPS, "f8", MatrixMultiply),
     (WARPGROUPS, "f2", WarpgroupMultiply),
+    (WARPGROUPS, "f4", None),
+    (WARPGROUPS, "tf32", WarpgroupMultiply),
+    (FMA, "tf32", None),
 ])  # fmt: skip
 def test_targets_have_their_instructions(target: Target, dtype: str, kind: type | None) -> None:
     desk = Desk(target)
-    launches = desk.plan(graph.contract(*(desk.random(64, 64, dtype=dtype)[1] for _ in range(2)))).launches
+    sides = [desk.random(64, 64, dtype=numpy_dtype(dtype))[1] for _ in range(2)]
+    launches = desk.plan(graph.contract(*sides, tf32=dtype == "tf32")).launches
     for each in (MatrixMultiply, WarpgroupMultiply):
         assert bool(statements(launches, each)) == (each is kind)
 
@@ -118,20 +124,24 @@ def test_operands_are_copied_in_both_ways(
         assert (desk.values(root) == exactly(left, right)).all()
 
 
-@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (FMA, "c8"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+@pytest.mark.parametrize(
+    ("target", "dtype"), [(FMA, "f4"), (FMA, "c8"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2"), (WARPGROUPS, "tf32")]
+)
 def test_axes_in_front_broadcast(target: Target, dtype: str) -> None:
     desk, rng = Desk(target), np.random.default_rng(0)
     left, right = numbers(rng, dtype, 2, 1, 24, 40), numbers(rng, dtype, 3, 40, 32)
     x, y = desk.buffer(left), desk.buffer(right)
-    root = graph.contract(graph.expand(x, (2, 3, 24, 40)), graph.expand(y, (2, 3, 40, 32)))
+    root = graph.contract(graph.expand(x, (2, 3, 24, 40)), graph.expand(y, (2, 3, 40, 32)), tf32=dtype == "tf32")
     assert (desk.values(root) == exactly(left, right)).all()
 
 
-@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+@pytest.mark.parametrize(
+    ("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2"), (WARPGROUPS, "tf32")]
+)
 def test_few_tiles_are_split_along_the_inner_axis(target: Target, dtype: str) -> None:
     desk, rng = Desk(Target(**{**vars_of(target), "compute_units": 64})), np.random.default_rng(0)
     left, right = numbers(rng, dtype, 24, 2048 + 8), numbers(rng, dtype, 2048 + 8, 32)
-    root = graph.contract(desk.buffer(left), desk.buffer(right))
+    root = graph.contract(desk.buffer(left), desk.buffer(right), tf32=dtype == "tf32")
     names = [launch.kernel.name for launch in desk.plan(root).launches]
     assert names[-1] == "sum"
     assert (desk.values(root) == exactly(left, right)).all()
@@ -144,14 +154,16 @@ def vars_of(target: Target) -> dict[str, Any]:
 # ---------------------------------------------------------------------- what is computed of each element
 
 
-@pytest.mark.parametrize(("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2")])
+@pytest.mark.parametrize(
+    ("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2"), (WARPGROUPS, "tf32")]
+)
 @pytest.mark.parametrize("shape", [(64, 64, 64), (3, 33, 51, 40), (1, 24, 2056, 40)], ids=str)
 def test_elements_are_computed_by_the_kernel(target: Target, dtype: str, shape: tuple[int, ...]) -> None:
     *batch, m, k, n = shape
     desk, rng = Desk(target), np.random.default_rng(sum(shape))
     left, right = numbers(rng, dtype, *batch, m, k), numbers(rng, dtype, *batch, k, n)
     bias, mask, rest = numbers(rng, dtype, n), numbers(rng, dtype, *batch, m, n), numbers(rng, dtype, *batch, m, n)
-    product = graph.contract(desk.buffer(left), desk.buffer(right))
+    product = graph.contract(desk.buffer(left), desk.buffer(right), tf32=dtype == "tf32")
     whole = (*batch, m, n)
     shifted = graph.elementwise("add", product, graph.expand(desk.buffer(bias), whole))
     positive = graph.elementwise("maximum", shifted, graph.scalar(0.0, product.dtype, whole))
@@ -160,7 +172,7 @@ def test_elements_are_computed_by_the_kernel(target: Target, dtype: str, shape: 
     for root, expected in ((positive, np.maximum(bare + bias, 0)), (masked, bare * mask + rest)):
         names = [launch.kernel.name for launch in desk.plan(root).launches]
         assert sum(name.startswith(("add", "mul", "maximum")) for name in names) == 0, names
-        assert (desk.values(root) == expected.astype(dtype)).all()
+        assert (desk.values(root) == expected.astype(numpy_dtype(dtype))).all()
 
 
 def test_the_product_is_stored_too_where_it_is_wanted() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ocl_ir.types import DTYPES
+from ocl_ir import tf32
+from ocl_ir.types import DTYPES, F32, TF32
 from ocl_runtime.tuning.contest import WrongError
 from ocl_runtime.tuning.reference import Reference, random_values
 
@@ -36,6 +37,20 @@ def test_one_wrong_element_never_passes(sizes: tuple[int, int, int], dtype: str)
     wrong[11, 13] += 1
     with pytest.raises(WrongError, match="1 of"):
         reference.check(wrong)
+
+
+@pytest.mark.parametrize("sizes", [(3, 5, 7), (33, 20, 2000), LARGE])
+def test_products_of_rounded_operands_pass_where_they_may_be(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    left, right = random_values(m * k, F32).reshape(m, k), random_values(k * n, F32).reshape(k, n)
+    rounded = tf32.floats_of(tf32.to_even(left)) @ tf32.floats_of(tf32.to_even(right))
+    reference = Reference(left, right, TF32, F32, F32)
+    assert reference.check(rounded) < 1
+    with pytest.raises(WrongError):
+        Reference(left, right, F32, F32, F32).check(rounded)
+    rounded[1, 2] += 1
+    with pytest.raises(WrongError, match="1 of"):
+        reference.check(rounded)
 
 
 @pytest.mark.parametrize("sizes", [(30, 50, 70), LARGE])

@@ -128,6 +128,18 @@ def test_variants_are_tiles_times_parts_and_blocks() -> None:
     assert {variant.kind for variant in made} == {"boxes", "tiles", "blocks"}
 
 
+def test_tf32_is_a_problem_of_its_own() -> None:
+    exact = product(512, 512, 512)
+    rounded, target = replace(exact, tf32=True), replace(MATRICES, matrix_dtypes=frozenset({"tf32"}))
+    problem = Problem.of(rounded)
+    assert str(problem) == "tf32 in f32 to f32, () 512x512x512, nn"
+    assert problem == Problem.parse(str(problem))
+    assert problem.holds(rounded)
+    assert not problem.holds(exact)
+    assert {variant.kind for variant in variants(rounded, target)} == {"boxes", "blocks"}
+    assert {variant.kind for variant in variants(exact, target)} == {"tiles", "blocks"}
+
+
 class Known:
     """Records that are written down here."""
 

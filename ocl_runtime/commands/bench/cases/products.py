@@ -7,6 +7,7 @@ what is odd about them.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -169,6 +170,23 @@ def _attention(xp: Any, q: Any, k: Any) -> Any:
     return softmax(xp, q @ xp.swapaxes(k, -1, -2))
 
 
+def _in_tf32(xp: Any, a: Any, b: Any) -> Any:
+    """A product in tf32, of who has that; of all others in float32."""
+    with xp.precision("tf32") if hasattr(xp, "precision") else nullcontext():
+        return a @ b
+
+
+def _torchs_in_tf32(torch: Any, a: Any, b: Any) -> Any:
+    """The same by torch's own choice."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        return a @ b
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+_TORCHS_TF32 = {"torch": _torchs_in_tf32}
 _TORCHS_GELU = {"torch": lambda xp, x, w, b: xp.nn.functional.gelu(xp.addmm(b, x, w))}
 _TORCHS_SOFTMAX = {"torch": lambda xp, q, k: xp.softmax(q @ k.mT, -1)}
 _LAYER, _HEADS = Sizes(4096, 4096, 4096), Sizes(1024, 1024, 64, 64, "b")
@@ -210,6 +228,11 @@ CASES = (
     *_squares(1024, 2048, 4096, dtype="f64"),
     *_squares(1024, 2048, 4096, 8192, dtype="f16"),
     *_squares(1024, 2048, 4096, 8192, dtype="bf16"),
+    *(
+        _case(f"{side}-tf32", "a @ b in tf32", square, cpu=square.default - 4, expression=_in_tf32, factor="tf32",
+              own=_TORCHS_TF32)
+        for side in (1024, 2048, 4096, 8192) for square in [Sizes(side, side, side)]
+    ),
     *(
         case
         for dtype in ("f32", "f16")

@@ -14,10 +14,12 @@ stage.py           an operand on its way to local memory
 fma.py             stages and sums of products by fused multiply-adds
 matrix.py          the same by matrix instructions
 warpgroup.py       the same by instructions of warpgroups
+held.py            the same where work-items hold an operand
 pipeline.py        how the next steps come while a group multiplies one
 maps_kernel.py     the kernel that describes operands for copies of boxes
 tile_kernel.py     kernels in which each work-group has a tile
 tiles.py           their launches
+copies.py          operands that are copied before, so that they can be read fast
 variant.py         the ways that are worth being measured, as data
 launches.py        which of them it is
 """

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ocl_ir.types import BF16, F16
+from ocl_ir.types import BF16, F16, F64, TF32, U32
 from ocl_runtime.plan.kernels.form import aligned
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Side, parts_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
@@ -75,6 +75,7 @@ DOUBLES = (
     Candidate((2, 2), (2, 4), 16, 98),
     Candidate((2, 1), (2, 4), 16, 80),
 )
+TF32_MATRICES = tuple(replace(each, inner=each.inner // 2, rate=each.rate * 0.38) for each in HALVES)
 WARPGROUPS = (
     Candidate((2, 2), (1, 16), 64, 1650, 4),
     Candidate((2, 1), (1, 32), 64, 1550, 4),
@@ -83,21 +84,31 @@ WARPGROUPS = (
     Candidate((1, 1), (1, 8), 64, 850, 4),
 )
 
+TF32_WARPGROUPS = (
+    Candidate((2, 1), (1, 32), 32, 880, 4),
+    Candidate((2, 2), (1, 16), 32, 790, 4),
+    Candidate((2, 1), (1, 16), 32, 570, 4),
+    Candidate((1, 1), (1, 16), 32, 440, 4),
+    Candidate((1, 2), (1, 8), 32, 340, 4),
+    Candidate((1, 1), (1, 8), 32, 240, 4),
+)
+_MATRICES = {F16: HALVES, BF16: HALVES, TF32: TF32_MATRICES, F64: DOUBLES}
+_WARPGROUPS = {F16: WARPGROUPS, BF16: WARPGROUPS, TF32: TF32_WARPGROUPS}
+
 
 def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, float]]:
     """The tiles that the target has room for, with what a unit does in a clock."""
-    dtype, accumulator = contraction.left.source.dtype, contraction.accumulator
+    dtype, accumulator = contraction.factor, contraction.accumulator
     if dtype.name in target.matrix_dtypes:
-        wide = all(width(side) > 1 for side in contraction.sides)
         left, right = (is_turned(side) for side in contraction.sides)
-        halves = dtype in {F16, BF16}
-        of_warpgroups = halves and wide and target.warpgroups
-        for each in WARPGROUPS if of_warpgroups else HALVES if halves else DOUBLES:
+        ways = _ways(contraction, target)
+        for each in _WARPGROUPS[dtype] if ways else _MATRICES[dtype]:
             fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
-            for boxes in (True, False) if of_warpgroups and contraction.is_plain else (False,):
-                matrices = WarpgroupTile(*fields, boxes) if of_warpgroups else MatrixTile(*fields)
+            made: list[AnyTile] = [WarpgroupTile(*fields, way) for way in ways] or [MatrixTile(*fields)]
+            for matrices in made:
                 if matrices.local_bytes <= target.tile_bytes:
-                    yield matrices, each.rate * (1 if boxes or not of_warpgroups else _COPIED)
+                    copied = isinstance(matrices, WarpgroupTile) and not matrices.boxes
+                    yield matrices, each.rate * (_COPIED if copied else 1)
         return
     pad = max(1, UNIT_BYTES // min(dtype.size, accumulator.size))
     for each in FMA:
@@ -105,6 +116,23 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
         tile = Tile(each.warps, each.fragments, inner, each.room, accumulator, pad)
         if tile.items <= target.group_size and tile.local_bytes <= target.local_bytes:
             yield tile, each.rate * 4 / max(4, accumulator.size)
+
+
+def _ways(contraction: Contraction, target: Target) -> list[bool]:
+    """How warpgroups can read operands: in boxes, and in units that work-items copy; in no way where others multiply.
+    Of tf32, which only boxes round, one operand at least has to be turned."""
+    dtype, sides = contraction.factor, contraction.sides
+    if not target.warpgroups or dtype not in _WARPGROUPS:
+        return []
+    boxes = contraction.is_plain and all(box_width(side) > 1 for side in sides)
+    if dtype is TF32:
+        return [True] if boxes and any(is_turned(side) for side in sides) else []
+    return [way for way, is_possible in ((True, boxes), (False, all(width(side) > 1 for side in sides))) if is_possible]
+
+
+def is_of_warpgroups(contraction: Contraction, target: Target) -> bool:
+    """Whether warpgroups can read both operands as they lie."""
+    return bool(_ways(contraction, target))
 
 
 def tile_parts(k: int, wanted: int, tile: AnyTile) -> tuple[int, int]:
@@ -161,6 +189,15 @@ def is_turned(side: Side) -> bool:
     layout, last = side.leaf.layout, side.inner[-1]
     neighbours = layout.strides[last] in (0, 1) and layout.strides[side.own[-1]] != 1
     return neighbours and (len(side.inner) == 1 or layout.shape[last] >= _ROW)
+
+
+def box_width(side: Side) -> int:
+    """Elements of 16 bytes of an operand that boxes can copy: rows begin at multiples of these, and are whole words;
+    1 of any other."""
+    layout, size = side.leaf.layout, side.leaf.source.dtype.size
+    along, wide = (side.inner if is_turned(side) else side.own)[-1], UNIT_BYTES // size
+    words = layout.shape[along] % max(1, U32.size // size) == 0
+    return wide if layout.strides[along] == 1 and words and aligned(layout, along, wide) else 1
 
 
 def width(side: Side) -> int:

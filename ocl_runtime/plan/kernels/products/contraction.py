@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ocl_ir.graph.build import Storage, buffer
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout, collapse
-from ocl_ir.types import DType
+from ocl_ir.types import TF32, DType
 from ocl_runtime.plan.fusion.reduction_order import order
 from ocl_runtime.plan.fusion.values import Fold, Leaf, Operation, Product, Split, Value
 from ocl_runtime.plan.kernels.form import Output
@@ -23,15 +23,21 @@ _MOST_PARTS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Contraction:
-    """What to multiply: `left` (…, m, k) and `right` (…, k, n), buffers of one dtype, none of them empty. Products are
-    added in `accumulator`, and results are of `dtype`. `splits` say of how
-    many axes each consists."""
+    """What to multiply: `left` (…, m, k) and `right` (…, k, n), buffers of one dtype, none of them empty, which may be
+    rounded to `tf32` where that is said. Products are added in `accumulator`, and results are of `dtype`. `splits` say
+    of how many axes each consists."""
 
     left: Leaf
     right: Leaf
     accumulator: DType
     dtype: DType
     splits: tuple[Split, Split] = (Split(), Split())
+    tf32: bool = False
+
+    @property
+    def factor(self) -> DType:
+        """As what operands are multiplied, where a device has instructions for it."""
+        return TF32 if self.tf32 else self.left.source.dtype
 
     @property
     def leaves(self) -> tuple[Leaf, Leaf]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ocl_ir.graph.build import Contract, Storage, buffer
 from ocl_ir.layout import Layout
+from ocl_ir.types import TF32
 from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.values import Leaf, Matrices, Split, Value
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
@@ -17,6 +18,7 @@ from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
 from ocl_runtime.plan.kernels.products.blocks import Block, block_launches
 from ocl_runtime.plan.kernels.products.candidates import is_worth_copying
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
+from ocl_runtime.plan.kernels.products.copies import readable
 from ocl_runtime.plan.kernels.products.panels import panel_launches, uses_panels
 from ocl_runtime.plan.kernels.products.tiles import tile_launches, uses_tiles
 from ocl_runtime.plan.kernels.products.variant import Problem, Variant, plain, tile_of, variants
@@ -29,6 +31,13 @@ def product_launches(
 ) -> list[Launch]:
     """Launches that multiply, and compute what there is of each element; `allocate` gives memory for what lies between.
     More than the product itself is computed only where `joins` says so."""
+    contraction, copies = readable(contraction, allocate, lowering)
+    return [*copies, *_product_launches(contraction, elements, allocate, lowering)]
+
+
+def _product_launches(
+    contraction: Contraction, elements: Elements, allocate: Callable[[int], Storage], lowering: Lowering
+) -> list[Launch]:
     choices = lowering.choices
     if choices is not None and contraction.is_plain:  # of others nothing is measured
         choices.asked(PRODUCTS, contraction)
@@ -90,6 +99,7 @@ def contraction_of(root: Contract, sides: Sequence[Value]) -> Contraction:
         accumulator=root.accumulator,
         dtype=root.dtype,
         splits=(left.split, right.split),
+        tf32=root.factor is TF32,
     )
 
 

@@ -59,5 +59,6 @@ def build(form: MapsForm) -> Kernel:
                 rows=rows,
                 row_words=sizes[access.stride_name(across)] * words,
                 box_rows=box_rows(operand, length, tile.inner),
+                dtype=tile.dtype,
             )
     return k.build()

@@ -1,24 +1,26 @@
 """Products by matrix instructions: how operands lie in local memory, and what each warp adds up.
 
 Local memory has *words*, registers of the instruction, each of which holds the neighbours along the inner axis that the
-instruction takes together. Eight or sixteen of them along that axis are a *chunk*, of which an instruction, or two,
-take all. Which word is which place of the instruction's inner axis is the same for both operands; otherwise it does not
-matter.
+instruction takes together: two halves, a float32 that is rounded to tf32, or a float64. Eight or sixteen of them along
+that axis are a *chunk*, of which an instruction, or two, take all. Which word is which place of the instruction's inner
+axis is the same for both operands; otherwise it does not matter.
 
 - An operand whose elements lie next to each other along the inner axis is stored as it lies, chunk by chunk.
 - Of any other operand, words are packed where elements have half of one, and stored in rows along the operand's own
   axis.
 
-Words of halves are read in vectors: four of a row or column, or one each of four neighbours, which are rows or columns
+Words of 32 bits are read in vectors: four of a row or column, or one each of four neighbours, which are rows or columns
 of several instructions. Those of float64 are read one by one: the registers of an instruction follow each other, and
 vectors of two would have to be taken apart, which took a quarter of the time.
 """
 
 from __future__ import annotations
 
+from ocl_ir import tf32
 from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, ROWS, SUMS, WARP
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.types import U16, U32, U64, DType, Vector
+from ocl_ir.program_ops import InlineC
+from ocl_ir.types import F32, F64, TF32, U16, U32, U64, DType, Vector
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, MatrixTile
@@ -26,9 +28,15 @@ from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, MatrixTile
 _HALF = 0xFFFF
 
 
-def element_dtype(dtype: DType) -> DType:
-    """As what a single element of an operand is loaded: halves as their bits."""
-    return U16 if OPERANDS[dtype][1] > 1 else dtype
+_ROUNDED = InlineC('({{ uint y; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"({0})); y; }})', U32, tf32.away)
+"""The tf32 that is nearest to a float32, as the word of it."""
+
+
+def loaded_dtype(dtype: DType, *, wide: bool) -> DType:
+    """As what operands are loaded, several at once or a single one: halves as words or as their bits."""
+    if dtype is TF32:
+        return F32
+    return OPERANDS[dtype][0] if wide or dtype is F64 else U16
 
 
 class MatrixStage(Stage):
@@ -40,8 +48,8 @@ class MatrixStage(Stage):
             unit, loads = (operand.wide, 1), range(1)
         else:
             unit, loads = (pack, operand.wide), range(pack)
-        dtype, lanes = (tile.word, words) if wide else (element_dtype(tile.dtype), 1)
-        super().__init__(body, operand, local, part, unit=unit, loads=loads, dtype=dtype, lanes=lanes)
+        dtype = loaded_dtype(tile.dtype, wide=wide)
+        super().__init__(body, operand, local, part, unit=unit, loads=loads, dtype=dtype, lanes=words if wide else 1)
         self._tile, self._wide = tile, wide
         self._row_length = part.length + tile.pad
 
@@ -53,7 +61,7 @@ class MatrixStage(Stage):
     @property
     def is_copied(self) -> bool:
         """Whether units lie in local memory as they do in global memory, so that they can be copied."""
-        return self._wide and (self.operand.turned or self._tile.pack == 1)
+        return self._wide and (self.operand.turned or self._tile.pack == 1) and self._tile.dtype is not TF32
 
     def place(self, inner: Ref, own: Ref) -> Ref:
         """Where a unit lies in the part."""
@@ -71,11 +79,20 @@ class MatrixStage(Stage):
     def store(self, at: Ref, held: list[Ref]) -> None:
         """Stores a unit, packed in words."""
         tile = self._tile
+        if tile.dtype is TF32:
+            held = [self._rounded(value) for value in held]
         if not self._wide:
             self.k.store(self.local, at, self._packed(held))
             return
         for number, value in enumerate(held if self.operand.turned else self._interleaved(held)):
             self.k.store(self.local, at + number * tile.words if number else at, value, align=UNIT_BYTES)
+
+    def _rounded(self, held: Ref) -> Ref:
+        """The words of float32."""
+        if not self._wide:
+            return self.k.op(_ROUNDED, held)
+        lanes = (self.k.op("extract", held, lane) for lane in range(self._tile.words))
+        return self.k.op("vector", *(self.k.op(_ROUNDED, lane) for lane in lanes))
 
     def _row_of(self, within: Ref) -> Ref:
         """In which row of its chunk a word lies: those that four work-items read together follow each other."""

@@ -7,7 +7,8 @@ By copies that go on while work-items do: local memory has room for several step
 their products. Where products go on, too, that of one step is still at work when that of the next one begins, so a
 step's memory is free one turn later.
 
-By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory.
+By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory. It
+begins them behind a barrier of the group, where nobody needs what was there two steps before.
 
 The first step is the one that may be shorter; of boxes, whose copies fill up with zeros, the last one.
 """
@@ -15,6 +16,7 @@ The first step is the one that may be shorter; of boxes, whose copies fill up wi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from ocl_ir.kernel.asynchronous import MAP_WORDS
@@ -145,14 +147,17 @@ class Boxes:
             number = k.let(turn + step, "number")
             slot = k.op("urem", number, const(self._room))
             k.await_boxes(self._there, slot, k.op("udiv", number, const(self._room)) & 1)
-            k.barrier()
-            later = k.let(step + self._ahead, "later")
-            with k.if_(self.is_first & (later < tile.steps)):
-                self._copy(tile, later, turn)
-            self._fragments.multiply(slot)
+            self._fragments.multiply(slot, partial(self._copy_later, tile, step, turn))
             k.await_("products", pending)
         k.await_("products")
         k.barrier()
+
+    def _copy_later(self, tile: Place, step: Ref, turn: Ref) -> None:
+        """Begins the copies of a later step, if there is one, where nobody needs what was there any more."""
+        self._k.barrier()
+        later = self._k.let(step + self._ahead, "later")
+        with self._k.if_(self.is_first & (later < tile.steps)):
+            self._copy(tile, later, turn)
 
     def _copy(self, tile: Place, step: Ref, turn: Ref) -> None:
         slot = self._k.op("urem", turn + step, self._body.const(self._room))

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from ocl_ir.kernel.asynchronous import ROWS as GROUP_ROWS
 from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, REGISTERS, ROWS, SUMS, WARP
-from ocl_ir.types import F32, U32, DType
+from ocl_ir.kernel.operands import Ref
+from ocl_ir.types import F32, TF32, U32, DType
 
 DOWN, ACROSS = 4, 8
 """Work-items of a warp down its patch, and across, that multiply by themselves."""
 UNIT_BYTES = 16
 """Of one access to memory, local or global."""
+_BANDS = (128, 64, 32, 16, 8)
+_BAND_LENGTH = 8192
+"""Numbers of a band beside steps that boxes are copied for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,18 @@ class AnyTile(ABC):
         """The dtype in which products are added."""
 
     @property
+    def patches(self) -> int:
+        """How many warps, or warpgroups, have rows of their own."""
+        return self.warps[0]
+
+    @property
     def bands(self) -> int:
         """How many bands there are."""
-        return self.rows // (self.warps[0] * self.band)
+        return self.rows // (self.patches * self.band)
+
+    def row_of(self, patch: Ref, band: Ref, within: Ref) -> Ref:
+        """The row that a row of a band is, of a patch that begins at one."""
+        return patch + band * self.band + within
 
     @property
     def row_length(self) -> int:
@@ -85,7 +98,7 @@ class AnyTile(ABC):
     def local_length(self) -> int:
         """Words of local memory: some steps, over which a band is laid at the end, or behind which."""
         steps = (self.room or 2) * sum(self.stage_lengths)
-        return max(steps, self.band_start + self.warps[0] * self.band * self.row_length)
+        return max(steps, self.band_start + self.patches * self.band * self.row_length)
 
     @property
     def local_bytes(self) -> int:
@@ -187,7 +200,7 @@ class MatrixTile(AnyTile):
     @property
     def reads_vectors(self) -> bool:
         """Whether a work-item reads several words at once from local memory."""
-        return self.pack > 1
+        return self.word is U32
 
     @property
     def chunk(self) -> int:
@@ -226,11 +239,26 @@ class WarpgroupTile(AnyTile):
     """A tile whose warpgroups, 128 work-items each, multiply by instructions that read operands of `dtype` from local
     memory. `warps` counts warpgroups; each has 64 rows and `width` columns. Operands are copied in `boxes`, or by all
     work-items; with boxes, a group goes from tile to tile, and the steps of the next one come while results of the
-    last one are stored."""
+    last one are stored.
+
+    Instructions read tf32 from local memory only where it is turned. An operand that is not is the left one of an
+    instruction, which work-items `hold`; if that is the right one of the product, the tile is `transposed`: its
+    warpgroups have 64 columns and `width` rows.
+    """
 
     dtype: DType
     turned: tuple[bool, bool]
     boxes: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether work-items hold an operand."""
+        return self.dtype is TF32 and not all(self.turned)
+
+    @property
+    def transposed(self) -> bool:
+        """Whether the instruction's columns are rows of the tile."""
+        return self.holds and not self.turned[1]
 
     @property
     def width(self) -> int:
@@ -245,22 +273,47 @@ class WarpgroupTile(AnyTile):
     @property
     def rows(self) -> int:
         """Rows of the tile."""
-        return self.warps[0] * GROUP_ROWS
+        return self.warps[1] * self.width if self.transposed else self.warps[0] * GROUP_ROWS
 
     @property
     def columns(self) -> int:
         """Columns of the tile."""
-        return self.warps[1] * self.width
+        return self.warps[0] * GROUP_ROWS if self.transposed else self.warps[1] * self.width
+
+    @property
+    def patches(self) -> int:
+        """How many warpgroups have rows of their own."""
+        return self.warps[self.transposed]
 
     @property
     def band(self) -> int:
-        """Rows of a warpgroup in a band: with boxes, beside which there is little room, those of one of its warps."""
-        return 16 if self.boxes else GROUP_ROWS
+        """Rows of a warpgroup in a band: those of some of its warps, or, where the tile is transposed, of some
+        fragments; with boxes, so many that there is room beside the steps."""
+        own = self.width if self.transposed else GROUP_ROWS
+        if not self.boxes:
+            return own
+        return next(rows for rows in _BANDS if own % rows == 0 and rows * self.patches * self.columns <= _BAND_LENGTH)
 
     @property
     def band_start(self) -> int:
         """The word of local memory where a band begins: with boxes, behind the steps."""
         return self.room * sum(self.stage_lengths) if self.boxes else 0
+
+    def row_of(self, patch: Ref, band: Ref, within: Ref) -> Ref:
+        """The row that a row of a band is, of a patch that begins at one. Where work-items hold an operand, rows lie as
+        they have them; those of a transposed tile so that the ones that are stored together lie in other banks."""
+        if self.transposed:
+            return patch + band * self.band + ((within >> 3) * 8 + (within & 3) * 2 + ((within >> 2) & 1))
+        if self.holds:
+            warp, row = band * (self.band // 16) + (within >> 4), within & 15
+            of_warp = ((row >> 2) & 1) * 4 + ((row >> 1) & 1) * 16 + (row & 1) * 2 + (row >> 3)
+            return patch + (warp >> 1) * 32 + (warp & 1) * 8 + of_warp
+        return AnyTile.row_of(self, patch, band, within)
+
+    @property
+    def row_length(self) -> int:
+        """Numbers of local memory from one row of a band to the next."""
+        return self.columns + (4 if self.transposed else 8)
 
     @property
     def word(self) -> DType:
@@ -280,4 +333,5 @@ class WarpgroupTile(AnyTile):
     @property
     def stage_lengths(self) -> tuple[int, int]:
         """Words of local memory that the left and the right operand take in one step."""
-        return self.rows * self.inner // 2, self.columns * self.inner // 2
+        pack = U32.size // self.dtype.size
+        return self.rows * self.inner // pack, self.columns * self.inner // pack

@@ -13,12 +13,13 @@ from ocl_ir.kernel.asynchronous import ALIGNMENT
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.types import DType
+from ocl_ir.types import TF32, DType
 from ocl_runtime.plan.fusion.values import Product
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
+from ocl_runtime.plan.kernels.products.held import HeldFragments
 from ocl_runtime.plan.kernels.products.matrix import MatrixFragments, MatrixStage
 from ocl_runtime.plan.kernels.products.pipeline import Boxes, Fragments, Place, by_copies, through_registers
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
@@ -56,6 +57,8 @@ class _Builder:
     def __init__(self, form: TileForm) -> None:
         tile = form.tile
         how = "" if isinstance(tile, Tile) else "by matrix instructions, "
+        if isinstance(tile, MatrixTile | WarpgroupTile) and tile.dtype is TF32:
+            how = f"by matrix instructions of {TF32}, "
         stored = {access.name: value for value, access in form.outputs}
         dtypes = ", ".join(dict.fromkeys(str(access.dtype) for _, access in form.outputs))
         note = formulas(form.values, stored).replace("product", f"{form.left.access.name} @ {form.right.access.name}")
@@ -85,9 +88,10 @@ class _Builder:
         """Goes from tile to tile: while results of one are stored, the first steps of the next one come."""
         k, form, body, sizes = self._k, self._form, self._body, self._sizes
         left_part, right_part = self._parts
-        left = BoxStage(body, form.left, local, left_part, sizes["maps"])
-        right = BoxStage(body, form.right, local, right_part, sizes["maps"])
-        fragments = WarpgroupFragments(body, tile, left, right, item)
+        left = BoxStage(body, form.left, local, left_part, tile.dtype, sizes["maps"])
+        right = BoxStage(body, form.right, local, right_part, tile.dtype, sizes["maps"])
+        made = HeldFragments if tile.holds else WarpgroupFragments
+        fragments = made(body, tile, left, right, item)
         boxes = Boxes(body, tile.inner, tile.room, (left, right), fragments, item)
         turn = k.variable(body.const(0), hint="turn")
         with k.if_(boxes.is_first):
@@ -159,7 +163,7 @@ class _Builder:
                 self._locate((c, d), item, place)
                 return (c, d), MatrixFragments(body, tile, c, d, item)
             case WarpgroupTile():
-                e, f = (WarpgroupStage(body, side, local, part) for side, part in sides)
+                e, f = (WarpgroupStage(body, side, local, part, tile.dtype) for side, part in sides)
                 self._locate((e, f), item, place)
                 return (e, f), WarpgroupFragments(body, tile, e, f, item)
         raise AssertionError(tile)
@@ -180,7 +184,7 @@ class _Builder:
                 with k.if_(k.op("eq", band, number)):
                     fragments.store_band(number, local)
             k.barrier()
-            units = tile.warps[0] * tile.band * in_row
+            units = tile.patches * tile.band * in_row
             with k.for_(item, units, tile.items, dtype=form.index, hint="unit") as unit:
                 below, along = k.op("udiv", unit, body.const(in_row)), k.op("urem", unit, body.const(in_row)) * lanes
                 at = below * tile.row_length + along + tile.band_start
@@ -188,7 +192,7 @@ class _Builder:
                 if tile.word is not tile.accumulator:
                     sums = k.bitcast(sums, tile.accumulator)
                 warp, within = k.op("udiv", below, body.const(tile.band)), k.op("urem", below, body.const(tile.band))
-                result_row = place.row + warp * (tile.rows // tile.warps[0]) + band * tile.band + within
+                result_row = tile.row_of(place.row + warp * (tile.rows // tile.patches), band, within)
                 result_column = place.column + along
                 with k.if_((result_row < sizes["m"]) & (result_column < sizes["n"])):
                     self._result({**front, form.batch + 1: result_row}, result_column, sums)

@@ -18,13 +18,13 @@ from ocl_runtime.plan.fusion.values import Leaf, Operation, Product, Value, leaf
 from ocl_runtime.plan.kernels.form import Output, Parameters, Term, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names, output_names
-from ocl_runtime.plan.kernels.products.candidates import chosen, is_turned, tile_parts, tiles, width
+from ocl_runtime.plan.kernels.products.candidates import box_width, chosen, is_turned, tile_parts, tiles, width
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, sum_of_parts
 from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
 from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
-from ocl_runtime.plan.kernels.products.matrix import element_dtype
+from ocl_runtime.plan.kernels.products.matrix import loaded_dtype
 from ocl_runtime.plan.kernels.products.stage import Digits, Operand
-from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, Tile, WarpgroupTile
+from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Address, Launch
@@ -38,8 +38,9 @@ _MAP_BYTES = 2 * MAP_WORDS * U32.size
 """Of the descriptions of both matrices of a product."""
 _SHORT = 16
 """Up to which lengths kernels know those of axes that are one with others."""
-_RASTER = 16
-"""Rows of tiles that groups go down before they go across: what they share of both operands stays in the cache."""
+_RASTER, _RASTER_ROWS = 16, 2048
+"""Rows of tiles, and of results, that groups go down before they go across: what they share of both operands stays in
+the cache."""
 
 
 def uses_tiles(contraction: Contraction, target: Target) -> bool:
@@ -111,7 +112,12 @@ def tile_launches(
 
     parameters = Parameters(index, groups * tile.items)
     operands = common(parameters)
-    for name, size in (("per", per), ("tiles_down", down), ("tiles_across", across), ("raster", min(_RASTER, down))):
+    for name, size in (
+        ("per", per),
+        ("tiles_down", down),
+        ("tiles_across", across),
+        ("raster", min(_RASTER, _RASTER_ROWS // tile.rows, down)),
+    ):
         parameters.size(name, size)
     launched = groups
     if boxes:  # a unit of the device has one group, which goes from tile to tile
@@ -194,11 +200,12 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
     """How an operand is read, in accesses as wide as its layout allows."""
     source, layout, padding = side.leaf.source, side.leaf.layout, side.split.padding
     assert isinstance(source, Buffer)
-    turned, wide, dtype, lies = is_turned(side), width(side), source.dtype, layout
+    boxes = isinstance(tile, WarpgroupTile) and tile.boxes
+    turned, wide, dtype, lies = is_turned(side), box_width(side) if boxes else width(side), source.dtype, layout
     along, lanes, inside = (side.inner if turned else side.own)[-1], wide, None if padding is None else padding.inside
     if not isinstance(tile, Tile):
         pack = tile.word.size // dtype.size
-        dtype = tile.word if wide > 1 else element_dtype(dtype)
+        dtype = loaded_dtype(tile.dtype, wide=wide > 1) if isinstance(tile, MatrixTile) else tile.word
         if wide > 1:
             lies, lanes = _in_words(layout, along, pack), wide // pack
             if inside is not None:

@@ -66,7 +66,8 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What products have in common that are measured together: the dtypes, by name, of operands, sums and results; the
+    """What products have in common that are measured together: the dtypes, by name, of operands as they are
+    multiplied, sums and results; the
     axes in front; rows, columns and the products of each sum; and of both operands whether their rows ("n") or columns
     ("t") lie next to each other in memory, or neither ("s")."""
 
@@ -110,8 +111,7 @@ class Problem:
 
 
 def _dtypes(contraction: Contraction) -> tuple[str, str, str]:
-    source = contraction.left.source
-    return source.dtype.name, contraction.accumulator.name, contraction.dtype.name
+    return contraction.factor.name, contraction.accumulator.name, contraction.dtype.name
 
 
 def _lies(contraction: Contraction) -> str:

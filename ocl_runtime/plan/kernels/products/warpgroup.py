@@ -8,15 +8,20 @@ later.
 
 from __future__ import annotations
 
-from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, ROW_BYTES, ROWS, WARPGROUP, Swizzled
+from collections.abc import Callable
+from contextlib import nullcontext
+
+from ocl_ir.kernel.asynchronous import ROW_BYTES, ROWS, STEP_BYTES, WARPGROUP, Swizzled
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.types import F32, U32
+from ocl_ir.types import F32, U32, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, WarpgroupTile
 
 _ROW_WORDS = ROW_BYTES // 4
 _UNIT_WORDS = UNIT_BYTES // 4
+WARP_ROWS = 16
+"""Of the sums of a warpgroup that one of its warps has."""
 _UNITS = ROW_BYTES // UNIT_BYTES
 """Units of a row."""
 
@@ -24,10 +29,10 @@ _UNITS = ROW_BYTES // UNIT_BYTES
 class WarpgroupStage(Stage):
     """An operand in local memory, in rows of 128 bytes along the axis in which its elements lie next to each other."""
 
-    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part) -> None:
+    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, dtype: DType) -> None:
         unit = (operand.wide, 1) if operand.turned else (1, operand.wide)
         super().__init__(body, operand, local, part, unit=unit, loads=range(1), dtype=U32, lanes=_UNIT_WORDS)
-        self.lies = Swizzled(operand.turned, 0 if operand.turned else part.inner * ROW_BYTES)
+        self.lies = Swizzled(operand.turned, 0 if operand.turned else part.inner * ROW_BYTES, dtype.size)
 
     @property
     def is_copied(self) -> bool:
@@ -56,18 +61,18 @@ class WarpgroupStage(Stage):
 class BoxStage(WarpgroupStage):
     """An operand that one work-item has copied in boxes, by descriptions in `maps`."""
 
-    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, maps: Ref) -> None:
-        super().__init__(body, operand, local, part)
+    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, dtype: DType, maps: Ref) -> None:
+        super().__init__(body, operand, local, part, dtype)
         self._maps = maps
         self._box_rows = box_rows(operand, part.length, part.inner)
-        self.boxes = 1 if operand.turned else part.length // BOX_COLUMNS
+        self.boxes = 1 if operand.turned else part.length // self.lies.row
 
     def copy_boxes(self, first: Ref, slot: Ref, begin: Ref, buffer: Ref, barrier: tuple[Ref, Ref]) -> None:
         """Begins to copy a step: a part from `first` on along the operand's own axis and from `begin` on along the
         inner one, of the matrix that is described from word `slot` on. One work-item comes here."""
         source = self.body.params[self.operand.access.name]
         for number in range(self.boxes):
-            own = first + number * BOX_COLUMNS if number else first
+            own = first + number * self.lies.row if number else first
             column, row = (begin, own) if self.operand.turned else (own, begin)
             at = buffer + (self.part.start + number * self._box_rows * _ROW_WORDS)
             memory = (self.local, at), source, (self._maps, slot)
@@ -77,6 +82,10 @@ class BoxStage(WarpgroupStage):
 def box_rows(operand: Operand, length: int, inner: int) -> int:
     """Rows of a box of an operand's part."""
     return length if operand.turned else inner
+
+
+def nothing() -> None:
+    """What is done beside products."""
 
 
 class WarpgroupFragments:
@@ -100,8 +109,10 @@ class WarpgroupFragments:
         with self._k.for_(0, count, hint="i", unroll=count) as i:
             self._k.store(self._sums, i, 0.0)
 
-    def multiply(self, step: Ref) -> None:
-        """Begins the products of a step, given by where it is in local memory."""
+    def multiply(self, step: Ref, meanwhile: Callable[[], None] = nothing) -> None:
+        """Begins the products of a step, given by where it is in local memory. What is to be done `meanwhile` comes
+        first, since products of the step before go on."""
+        meanwhile()
         tile = self._tile
         left = self._left.begin(step, self._down * ROWS)
         right = self._right.begin(step, self._across * tile.width)
@@ -111,18 +122,16 @@ class WarpgroupFragments:
             tile.width,
             (self._left.local, left, self._left.lies),
             (self._right.local, right, self._right.lies),
-            tile.inner // INNER,
+            tile.inner * tile.dtype.size // STEP_BYTES,
         )
 
     def store_band(self, band: int, local: Ref) -> None:
-        """Stores the sums of a band in local memory: with boxes, those of one warp of each warpgroup."""
+        """Stores the sums of a band in local memory: those of some warps of each warpgroup."""
         k, tile = self._k, self._tile
-        warp, group = (self._item >> 5) & 3, (self._item >> 2) & 7
-        if tile.boxes:
-            with k.if_(k.op("eq", warp, band)):
-                self._store_rows(local, self._down * tile.band + group)
-        else:
-            self._store_rows(local, self._down * tile.band + warp * 16 + group)
+        warp, group, warps = (self._item >> 5) & 3, (self._item >> 2) & 7, tile.band // WARP_ROWS
+        with nullcontext() if tile.bands == 1 else k.if_(k.op("eq", k.op("udiv", warp, warps), band)):
+            within = warp & (warps - 1)
+            self._store_rows(local, self._down * tile.band + within * WARP_ROWS + group)
 
     def _store_rows(self, local: Ref, row: Ref) -> None:
         """Stores a work-item's part of two rows, the second of which is eight behind."""
