@@ -30,7 +30,8 @@ class Translation:
     whose numbers each call gives; `sites` are what the
     record of the first violation counts; `dimensions_asked` are those of the index space that the program asks for.
 
-    `waits`: work-items wait for each other, so that the index space is whole groups.
+    `waits`: work-items wait for each other, so that the index space is whole groups. `asks_units`: it depends on which
+    arrays lie in whole units.
     """
 
     kernel: Kernel
@@ -40,6 +41,7 @@ class Translation:
     captures: tuple[Capture, ...]
     dimensions_asked: frozenset[int]
     waits: bool
+    asks_units: bool = False
 
 
 def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], options: Options) -> Translation:
@@ -81,6 +83,7 @@ def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], opt
         tuple(t.captures.values()),
         frozenset(t.dimensions_asked),
         is_together,
+        t.asks_units,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -226,10 +225,11 @@ def _own_coordinates(shape: Coordinates) -> list[Coordinates]:
 def _coordinates(shape: Coordinates, item: int) -> list[Coordinates]:
     """Where the elements of a work-item are; coordinates beyond the tile are nobody's."""
     grid = Grid.of(shape, math.prod(running("a tile").launch.group))
-    across, down = item % grid.across, item // grid.across
-    pairs = itertools.starmap(
-        lambda row, column: (down * grid.rows + row, across + column * grid.across), grid.own_elements()
+    rows, columns = (
+        [place * lanes + step for step in grid.steps(axis)]
+        for axis, (place, lanes) in enumerate(zip(grid.place(item), grid.lanes, strict=True))
     )
+    pairs = [(rows[row], columns[column]) for row, column in grid.own_elements()]
     return [pair if len(shape) == 2 else pair[1:] for pair in pairs]
 
 
