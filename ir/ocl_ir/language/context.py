@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ocl_ir.errors import DTypeError, Error
 from ocl_ir.kernel.builder import KernelBuilder
@@ -25,8 +25,9 @@ class Options:
 
     `wide`: indices have 64 bits. `checked`: accesses are tested and the first one outside is reported. `interpreted`:
     the interpreter runs it. `fp64`, `int64`: whether the device computes with these. `group_size` is that of the
-    launch, where it is known. `whole`: launches count groups, so that no work-item is one too many. `local_bytes` is
-    the local memory that a group has.
+    launch, where it is known. `whole`: launches count groups, so that no work-item is one too many. On a CPU,
+    by its `kind`, compilers make vectors of neighbouring work-items. `local_bytes` is
+    the local memory that a group has, `matrix_dtypes` those of the operands of which there are matrix instructions.
     """
 
     default_real: DType = F32
@@ -38,7 +39,9 @@ class Options:
     group_size: tuple[int, int, int] | None = None
     dimensions: int = 1
     whole: bool = False
+    kind: Literal["gpu", "cpu"] = "gpu"
     local_bytes: int = 32 << 10
+    matrix_dtypes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

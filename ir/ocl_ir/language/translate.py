@@ -11,6 +11,7 @@ from types import FunctionType
 from ocl_ir.kernel.grammar import If, Kernel, Stmt
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins import registry  # noqa: F401, what Python's own functions are
+from ocl_ir.language.builtins.tile_matrices import FragmentsAsked
 from ocl_ir.language.builtins.tiles import Tiles
 from ocl_ir.language.context import Host, Options, Scalar, Source, waits
 from ocl_ir.language.errors import Span
@@ -22,6 +23,7 @@ from ocl_ir.language.proofs.local_memory import check_arrays
 from ocl_ir.language.syntax.source import source_of
 from ocl_ir.language.values.captures import Capture
 from ocl_ir.language.values.scopes import Scope, Version
+from ocl_ir.language.values.values import TileShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,27 @@ def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], opt
 
     Raises `KernelError`, `DTypeError`, `ShapeError` or `IndexingError`, each with the place in the source.
     """
+    fragments: frozenset[TileShape] = frozenset()
+    while True:
+        try:
+            return _translated(function, arguments, options, fragments)
+        except FragmentsAsked as asked:
+            fragments |= {asked.shape}
+
+
+def _translated(
+    function: FunctionType,
+    arguments: Mapping[str, ArgumentType],
+    options: Options,
+    fragments: frozenset[TileShape],
+) -> Translation:
+    """The same, where tiles of some shapes are fragments of matrix instructions."""
     source = source_of(function)
     frame = source.frame
     span = Span.of(source.node, frame)
     name = frame.function if frame.function.isidentifier() and frame.function.isascii() else "kernel"
     t = Tiles(name, options, span)
+    t.fragments = fragments
     t.frame = frame
     t.span = span
     t._function = source.node

@@ -280,7 +280,7 @@ class Kernel:
     ) -> Options:
         """What a variant is translated for, by the device, the mode and the index space."""
         target = executor.target
-        device = executor.default_real, target.fp64, target.local_bytes
+        device = executor.default_real, target.fp64, target.kind, target.local_bytes, target.matrix_dtypes
         key = device, group, dimensions, wide, checked, whole, interpreted
         options = self._options.get(key)
         if options is None:
@@ -293,7 +293,9 @@ class Kernel:
                 group_size=group,
                 dimensions=dimensions,
                 whole=whole,
-                local_bytes=target.local_bytes,
+                kind=target.kind,
+                local_bytes=max(target.local_bytes, target.tile_bytes),
+                matrix_dtypes=target.matrix_dtypes,
             )
         return options
 

@@ -4,12 +4,15 @@ what others hold."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from math import gcd
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ocl_ir.bfloat16 import bits_of
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.parameters import UNIT_BYTES
 from ocl_ir.language.statements.calls import Calls
@@ -20,13 +23,12 @@ from ocl_ir.language.values.values import (
     Coordinates,
     LoadedTile,
     Number,
-    ReadsTile,
     Tile,
     TileShape,
     Value,
     low_of,
 )
-from ocl_ir.types import BF16, BOOL, F32, U32, DType
+from ocl_ir.types import BF16, BOOL, F16, F32, U16, U32, DType
 
 
 class Run(NamedTuple):
@@ -43,6 +45,8 @@ class TileAccesses(Calls):
         super().__init__(*args)
         self.asks_units = False
         """Whether anything depends on which arrays lie in whole units."""
+        self.fragments: frozenset[TileShape] = frozenset()
+        """Shapes of tiles that are fragments of matrix instructions."""
 
     # ------------------------------------------------------------------ who holds what
 
@@ -55,17 +59,30 @@ class TileAccesses(Calls):
 
     def grid(self, shape: TileShape) -> Grid:
         """How items share tiles of a shape."""
-        return Grid.of(shape, self.group_items)
+        items, grid = self.group_items, None
+        if shape in self.fragments:
+            grid = Grid.of_fragments(shape, items)
+        elif self.options.kind == "cpu":
+            grid = Grid.in_rows(shape, items // self._size[0], self._size[0])
+        return grid or Grid.of(shape, items)
+
+    @property
+    def _size(self) -> tuple[int, int, int]:
+        return self.options.group_size or (1, 1, 1)
 
     def linear_id(self) -> Ref:
         """The number of a work-item in its group, dimension 0 fastest."""
-        size = self.options.group_size or (1, 1, 1)
-        self.dimensions_asked.update(dimension for dimension in range(3) if size[dimension] > 1)
-        linear = self.k.item("local_id", 2, "", self.index_type) if size[2] > 1 else None
-        for dimension in (1, 0):
+        return self._linear(0)
+
+    def _linear(self, first: int) -> Ref:
+        """The number of a work-item along the dimensions from a first one on, that one fastest."""
+        size = self._size
+        self.dimensions_asked.update(dimension for dimension in range(first, 3) if size[dimension] > 1)
+        linear: Ref | None = None
+        for dimension in range(2, first - 1, -1):
             if linear is not None:
                 linear = self.k.op("mul", linear, size[dimension])
-            if size[dimension] > 1 or dimension == 0:
+            if size[dimension] > 1 or dimension == first:
                 own = self.k.item("local_id", dimension, "", self.index_type)
                 linear = own if linear is None else self.k.op("add", linear, own)
         assert linear is not None
@@ -73,10 +90,12 @@ class TileAccesses(Calls):
 
     def own_first(self, grid: Grid) -> Coordinates:
         """The row and the column of an item's first element."""
-        places = grid.place(self.item_number())
+        places: tuple[Any, Any] = grid.place(self.item_number())
+        if grid.order == "rows" and grid.down > 1 and grid.across == self._size[0]:  # by what compilers know neighbours
+            places = self._linear(1), self.k.item("local_id", 0, "", self.index_type)
         return tuple(
-            self._times(place if isinstance(place, int) else self.index_number(place), lanes)
-            for place, lanes in zip(places, grid.lanes, strict=True)
+            self._times(place if isinstance(place, int) else self.index_number(place, name), lanes)
+            for place, lanes, name in zip(places, grid.lanes, ("down", "across"), strict=True)
         )
 
     def item_number(self) -> Ref:
@@ -101,9 +120,9 @@ class TileAccesses(Calls):
             if (row, column)[axis] % count == 0:
                 yield Run(range(number, number + count * step, step), coordinates[number])
 
-    def index_number(self, ref: Ref) -> Number:
+    def index_number(self, ref: Ref, hint: str = "") -> Number:
         """An index that is never negative."""
-        return Number(self.k.convert(ref, self.index_type), self.index_type, "index", 0)
+        return Number(self.k.convert(ref, self.index_type, hint=hint), self.index_type, "index", 0)
 
     def _uncovered(self, shape: TileShape) -> list[int]:
         """The axes along which an item may have room for more than the tile has elements."""
@@ -148,33 +167,60 @@ class TileAccesses(Calls):
     # ------------------------------------------------------------------ arrays
 
     def loaded(
-        self, view: ArrayView, origin: Coordinates, shape: TileShape, fill: Value, *, inside: bool
+        self,
+        view: ArrayView,
+        origin: Coordinates,
+        shape: TileShape,
+        fill: Value,
+        *,
+        inside: bool,
+        is_certain: bool = False,
     ) -> LoadedTile:
-        """The elements of an array from an origin on; outside of the array they are `fill`."""
+        """The elements of an array from an origin on; outside of the array they are `fill`. That all are `inside` is a
+        promise, which checked mode tests, unless it `is_certain`."""
         lengths = tuple(self.size(length) for length in view.shape)
         origin = tuple(self.snapshot(coordinate) for coordinate in origin)
         dtype = F32 if view.dtype is BF16 else view.dtype
+        is_tested = inside and not is_certain and self.options.checked
+        has_bits = view.dtype in {F16, BF16} and isinstance(fill, bool | int | float) and not is_tested
 
-        def read(at: Coordinates, count: int = 1) -> Number:
+        def guarded(at: Coordinates, count: int, otherwise: Ref, load: Callable[[Coordinates], Ref]) -> Ref:
             coordinates = tuple(self._plus(start, step) for start, step in zip(origin, at, strict=True))
             if inside:
-                return self._neighbours(view, coordinates, count)
-            value = self.converted(fill, dtype)
-            variable = self.k.variable(value if count == 1 else self.k.splat(value, count))
+                return load(coordinates)
+            variable = self.k.variable(otherwise if count == 1 else self.k.splat(otherwise, count))
             with self.k.if_(self._all_below(coordinates, lengths)):
-                self.k.assign(variable, self._neighbours(view, coordinates, count).ref)
-            return Number(self.k.let(variable), dtype)
+                self.k.assign(variable, load(coordinates))
+            return self.k.let(variable)
 
-        lanes = 1 if inside and self.options.checked else self._lanes(view, origin, shape)
-        return LoadedTile(shape, dtype, read, lanes, len(shape) - 1)
+        def read(at: Coordinates, count: int = 1) -> Number:
+            otherwise = self.converted(fill, dtype)
+            return Number(guarded(at, count, otherwise, lambda where: self._neighbours(view, where, count)), dtype)
 
-    def _neighbours(self, view: ArrayView, at: Coordinates, count: int) -> Number:
-        return self.number(self.load(view, at)) if count == 1 else self.load_vector(view, at, count, aligned=True)
+        def bits(at: Coordinates, count: int = 1) -> Ref:
+            otherwise = self.k.const(_bits_of(fill, view.dtype), U16)
+            return guarded(at, count, otherwise, lambda where: self._bits(view, where, count))
+
+        lanes = 1 if is_tested else self._lanes(view, origin, shape)
+        axis, stored = len(shape) - 1, view.dtype
+        return LoadedTile(shape, dtype, read, lanes, axis, stored, bits if has_bits else None)
+
+    def _neighbours(self, view: ArrayView, at: Coordinates, count: int) -> Ref:
+        if count == 1:
+            return self.number(self.load(view, at)).ref
+        return self.load_vector(view, at, count, aligned=True).ref
+
+    def _bits(self, view: ArrayView, at: Coordinates, count: int) -> Ref:
+        offset = self.index(self.size(self.view(view, at).offset))
+        return self.k.load_as(view.memory.pointer, offset, U16, count=count, align=U16.size * count)
 
     def _lanes(self, view: ArrayView, origin: Coordinates, shape: TileShape) -> int:
-        """How many neighbours along the last axis one access moves: all of them in the array or none, and aligned."""
-        self.asks_units = True
+        """How many neighbours along the last axis one access moves: all of them in the array or none, and aligned. On a
+        CPU neighbouring work-items move neighbours."""
         memory, strides = view.memory, view.strides or (1,)
+        if self.options.kind == "cpu":
+            return 1
+        self.asks_units = self.asks_units or memory.space == "global"
         scalars = memory.dtype.is_float or memory.dtype.is_integer
         if not memory.align or not scalars or strides[-1] != 1:
             return 1
@@ -222,18 +268,17 @@ class TileAccesses(Calls):
 
     # ------------------------------------------------------------------ local memory
 
-    def shared(self, tile: AnyTile) -> ReadsTile:
+    def shared(self, tile: AnyTile) -> LoadedTile:
         """The tile in local memory, where any item of the group may read any element."""
-        array = self.new_array(tile.shape, tile.dtype, "local", "shared")
+        array = self.new_array(tile.shape, tile.dtype, "local", "shared", align=UNIT_BYTES)
         self.k.barrier()
         self._store_shared(tile, array)
         self.k.barrier()
+        return self.loaded(array, (0,) * len(tile.shape), tile.shape, 0, inside=True, is_certain=True)
 
-        def read(at: Coordinates, count: int = 1) -> Number:
-            assert count == 1
-            return self.number(self.load(array, at))
-
-        return read
+    def in_memory(self, tile: AnyTile) -> LoadedTile:
+        """A tile as it lies in memory: what was computed, in local memory."""
+        return tile if isinstance(tile, LoadedTile) else self.shared(tile)
 
     def _store_shared(self, tile: AnyTile, array: ArrayView) -> None:
         """The group stores a tile in local memory: what is read from an array, in the order that it lies there."""
@@ -253,3 +298,8 @@ class TileAccesses(Calls):
                 inside = self.k.op("lt", self.index(linear), self._constant(size, self.index_type))
             with self.where(inside):
                 self.store(array, at, tile.read(at))
+
+
+def _bits_of(number: float, dtype: DType) -> int:
+    """The bits of a number that is rounded to a dtype of 16 bits."""
+    return int(bits_of(np.float32(number)) if dtype is BF16 else np.float16(number).view(np.uint16))

@@ -9,7 +9,7 @@ while the present ones are multiplied.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ocl_ir.errors import DTypeError, ShapeError
@@ -17,51 +17,59 @@ from ocl_ir.kernel.grammar import Array, Let, Load, Local, Stmt, Variable, walk
 from ocl_ir.kernel.grammar import Value as IRValue
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins.tile_accesses import TileAccesses
-from ocl_ir.language.builtins.tile_stages import LANES, Stage
+from ocl_ir.language.builtins.tile_fma import FmaMultiplication
+from ocl_ir.language.builtins.tile_matrices import by_instructions
+from ocl_ir.language.builtins.tile_stages import Multiplication, Stage
 from ocl_ir.language.statements.loop_statements import Turns
 from ocl_ir.language.syntax.products import LoopOfProducts, loop_of_products
 from ocl_ir.language.values.scopes import Version
-from ocl_ir.language.values.values import AnyTile, LoadedTile, Number, Tile, TileShape, Value, dtype_name
-from ocl_ir.types import F16, U64, DType, Pointer
+from ocl_ir.language.values.values import AnyTile, LoadedTile, Number, Tile, Value, dtype_name
+from ocl_ir.types import F16, DType, Pointer
 
 _OUTERMOST = 2
 """How many blocks are open in the body of a kernel, outside of its loops and branches."""
+_ALIGN = 32
+"""Of local memory, in bytes: four float64."""
 
 
-class Stages(NamedTuple):
-    """The operands of a product in local memory. `turn` says which of two buffers is in use; None: there is one."""
+class Buffers(NamedTuple):
+    """A product with its local memory. `turn` says which of two buffers is in use; None: there is one."""
 
-    left: Stage
-    right: Stage
-    inner: int
+    product: Multiplication
     turn: Ref | None
 
     @property
-    def length(self) -> int:
-        """Elements of a buffer."""
-        return self.left.step_length + self.right.step_length
+    def stages(self) -> tuple[Stage, Stage]:
+        """The operands."""
+        return self.product.left, self.product.right
 
 
 class TileProducts(TileAccesses):
     """Multiplies tiles."""
 
-    def dot(self, acc: Tile, left: AnyTile, right: AnyTile) -> Tile:
-        """acc + left @ right: `acc = fma(left[i, k], right[k, j], acc)` for ascending k, in the dtype of `acc`."""
-        self._check_product(acc, left, right)
+    def dot(self, acc: Tile, left: AnyTile, right: AnyTile, *, matrix: bool = False) -> Tile:
+        """acc + left @ right: `acc = fma(left[i, k], right[k, j], acc)` for ascending k, in the dtype of `acc`; by the
+        device's matrix instructions, where they may be used and there are some."""
         comes_again = self.k.depth > _OUTERMOST
-        stages = self._stages(acc, left, right, comes_again=comes_again)
-        if stages.turn is None and comes_again:
+        buffers = self._buffers(acc, left, right, comes_again=comes_again, matrix=matrix)
+        if buffers.turn is None and comes_again:
             self.k.barrier()
-        buffer = self._buffer(stages)
-        stages.left.bring(left, buffer)
-        stages.right.bring(right, buffer)
+        begin = self._begin(buffers)
+        for stage, tile in zip(buffers.stages, buffers.product.operands, strict=True):
+            stage.bring(tile, begin)
         self.k.barrier()
         sums = [self.k.variable(element.ref, hint="acc") for element in acc.elements]
-        self._multiply(stages, buffer, acc.shape, sums)
-        self._take_turns(stages)
+        buffers.product.multiply(begin, sums)
+        self._take_turns(buffers)
         return Tile(acc.shape, acc.dtype, tuple(self.rounded(total, acc.dtype) for total in sums))
 
-    def _check_product(self, acc: Tile, left: AnyTile, right: AnyTile) -> None:
+    def rounded(self, total: Ref, dtype: DType) -> Number:
+        """What a variable holds now; halves are added up in float32 and rounded once."""
+        ref = self.k.let(total)
+        return Number(self.k.op("round_f16", ref) if dtype is F16 else ref, dtype)
+
+    def _multiplication(self, acc: Tile, left: AnyTile, right: AnyTile, *, matrix: bool) -> Multiplication:
+        """How a product is computed. Raises `ShapeError` and `DTypeError` for tiles that do not fit."""
         if left.shape[1] != right.shape[0] or acc.shape != (left.shape[0], right.shape[1]):
             raise self.fault(
                 f"a product of shapes {left.shape} and {right.shape} into {acc.shape}",
@@ -70,17 +78,17 @@ class TileProducts(TileAccesses):
             )
         if not acc.dtype.is_float:
             raise self.fault(f"a product into {dtype_name(acc.dtype)}", "use a tile of floats", DTypeError)
+        by_matrices = by_instructions(self, acc, left, right) if matrix else None
+        return by_matrices or FmaMultiplication(self, acc, left, right)
 
     # ------------------------------------------------------------------ local memory
 
-    def _stages(self, acc: Tile, left: AnyTile, right: AnyTile, *, comes_again: bool) -> Stages:
-        """Local memory for the operands of a product, to which the group may come again. Raises `ShapeError` where the
-        device has too little."""
-        dtype = self.computed_as(acc.dtype)
-        first = Stage(self, left, 0, 0, dtype)
-        second = Stage(self, right, 1, first.step_length, dtype)
-        length = first.step_length + second.step_length
-        wanted, free = length * dtype.size, self.options.local_bytes - sum(map(_bytes_of, self.local_arrays))
+    def _buffers(self, acc: Tile, left: AnyTile, right: AnyTile, *, comes_again: bool, matrix: bool) -> Buffers:
+        """A product, to which the group may come again, with its local memory. Raises `ShapeError` where the device has
+        too little, and what `_multiplication` raises."""
+        product = self._multiplication(acc, left, right, matrix=matrix)
+        wanted = product.length * product.dtype.size
+        free = self.options.local_bytes - sum(map(_bytes_of, self.local_arrays))
         in_turns = comes_again and 2 * wanted <= free
         if wanted > free:
             raise self.fault(
@@ -89,9 +97,10 @@ class TileProducts(TileAccesses):
                 f"use tiles with a shorter inner axis than {left.shape[1]}",
                 ShapeError,
             )
-        array = self.new_array(length * (2 if in_turns else 1), dtype, "local", "stage", align=LANES * dtype.size)
-        first.local = second.local = array.memory.pointer
-        return Stages(first, second, left.shape[1], self._new_turn() if in_turns else None)
+        length = product.length * (2 if in_turns else 1)
+        array = self.new_array(length, product.dtype, "local", "stage", align=_ALIGN)
+        product.left.local = product.right.local = array.memory.pointer
+        return Buffers(product, self._new_turn() if in_turns else None)
 
     def _new_turn(self) -> Ref:
         """A variable that says which buffer is in use."""
@@ -99,47 +108,16 @@ class TileProducts(TileAccesses):
         self.local_arrays.append(Local(variable, self._constant(0, self.index_type).operand))
         return Ref(self.k, variable)
 
-    def _buffer(self, stages: Stages, *, other: bool = False) -> Value:
+    def _begin(self, buffers: Buffers, *, other: bool = False) -> Value:
         """Where the buffer that is in use begins, or the other one."""
-        if stages.turn is None:
+        if buffers.turn is None:
             return 0
-        turn = self.k.let(stages.turn)
-        return self.index_number((turn ^ 1 if other else turn) * stages.length)
+        turn = self.k.let(buffers.turn)
+        return self.address((self.index_number(turn ^ 1 if other else turn), buffers.product.length))
 
-    def _take_turns(self, stages: Stages) -> None:
-        if stages.turn is not None:
-            self.k.assign(stages.turn, self.k.let(stages.turn) ^ 1)
-
-    # ------------------------------------------------------------------ what an item adds up
-
-    def _multiply(self, stages: Stages, buffer: Value, shape: TileShape, sums: Sequence[Ref]) -> None:
-        """Adds the products of what a buffer holds to the sums of a tile, which are variables."""
-        k, grid = self.k, self.grid(shape)
-        reads = [self._reads(stage, axis, shape, buffer) for axis, stage in enumerate((stages.left, stages.right))]
-        with k.for_(0, stages.inner, dtype=U64, hint="k", unroll=min(stages.inner, 8)) as inner:
-            rows, columns = ([number for read in own for number in read(inner)] for own in reads)
-            for number, (row, column) in enumerate(grid.own_elements()):
-                k.assign(sums[number], k.op("fma", rows[row], columns[column], sums[number]))
-
-    def _reads(self, stage: Stage, axis: int, shape: TileShape, buffer: Value) -> list[Callable[[Ref], list[Ref]]]:
-        """What reads a work-item's rows or columns of an operand at a place of the inner axis: vector by vector, or one
-        by one where there are some beyond the tile, in whose place others are read: nobody looks at their products."""
-        grid = self.grid(shape)
-        first, steps, lanes = self.own_first(grid)[axis], grid.steps(axis), grid.lanes[axis]
-        if grid.covers(axis, shape[axis]):
-            origin = stage.origin(first, buffer)
-            return [
-                lambda inner, step=step: stage.read(origin, inner, step, lanes)  # type: ignore[misc]
-                for step in steps[::lanes]
-            ]
-        places = [self.numeric("minimum", self._plus(first, step), shape[axis] - 1) for step in steps]
-        origins = [stage.origin(place, buffer) for place in places]
-        return [lambda inner, at=at: stage.read(at, inner, 0, 1) for at in origins]  # type: ignore[misc]
-
-    def rounded(self, total: Ref, dtype: DType) -> Number:
-        """What a variable holds now; halves are added up in float32 and rounded once."""
-        ref = self.k.let(total)
-        return Number(self.k.op("round_f16", ref) if dtype is F16 else ref, dtype)
+    def _take_turns(self, buffers: Buffers) -> None:
+        if buffers.turn is not None:
+            self.k.assign(buffers.turn, self.k.let(buffers.turn) ^ 1)
 
     # ------------------------------------------------------------------ loops of products
 
@@ -151,22 +129,23 @@ class TileProducts(TileAccesses):
         first = None if loop is None or acc is None else self._tried(loop, name, turns)
         if loop is None or acc is None or first is None:
             return None
-        self._check_product(acc, *first)
-        k, stages = self.k, self._stages(acc, *first, comes_again=True)
-        if stages.turn is None:
+        mark = self.marked()
+        k, buffers = self.k, self._buffers(acc, *first, comes_again=True, matrix=self._asks_matrices(loop))
+        if buffers.turn is None:
+            self.back_to(mark)
             return None
-        both = stages.left, stages.right
-        units = [stage.units(tile) for stage, tile in zip(both, first, strict=True)]
-        held = [stage.hold(own) for stage, own in zip(both, units, strict=True)]
+        units = [stage.units(tile) for stage, tile in zip(buffers.stages, first, strict=True)]
+        room = [stage.room(own) for stage, own in zip(buffers.stages, units, strict=True)]
 
         def fetch(number: Number) -> None:
-            for stage, tile, own, to in zip(both, self._operands(loop, name, number), units, held, strict=True):
+            tiles = self._operands(loop, name, number)
+            for stage, tile, own, to in zip(buffers.stages, tiles, units, room, strict=True):
                 stage.fetch(tile, own, to)
 
         def deposit(*, other: bool) -> None:
-            buffer = self._buffer(stages, other=other)
-            for stage, own, of in zip(both, units, held, strict=True):
-                stage.deposit(own, of, buffer)
+            begin = self._begin(buffers, other=other)
+            for stage, own, of in zip(buffers.stages, units, room, strict=True):
+                stage.deposit(own, of, begin)
 
         with k.if_(turns.start < turns.stop):
             fetch(turns.number(turns.start))
@@ -179,11 +158,11 @@ class TileProducts(TileAccesses):
             with k.if_(more):
                 fetch(following)
             sums = [element.ref for element in self.scope.names[loop.acc.id].value.elements]
-            self._multiply(stages, self._buffer(stages), acc.shape, sums)
+            buffers.product.multiply(self._begin(buffers), sums)
             with k.if_(more):
                 deposit(other=True)
             k.barrier()
-            self._take_turns(stages)
+            self._take_turns(buffers)
             if acc.dtype is F16:
                 elements = tuple(self.rounded(total, F16) for total in sums)
                 self.scope.names[loop.acc.id] = Version(Tile(acc.shape, F16, elements), self.span)
@@ -195,10 +174,15 @@ class TileProducts(TileAccesses):
         acc = self.scope.names.get(loop.acc.id)
         called = None if loop.function is None else self.builtin_of(self.expression(loop.function))
         is_dot = loop.function is None or (called is not None and called.name == "dot")
+        is_dot = is_dot and all(keyword.arg == "matrix" for keyword in loop.keywords)
         stays = {loop.acc.id} | self.liveness.head.get(id(stmt), frozenset()) if loop.names else frozenset()
         if acc is None or not isinstance(acc.value, Tile) or not is_dot or loop.names & stays:
             return None
         return acc.value
+
+    def _asks_matrices(self, loop: LoopOfProducts) -> bool:
+        """Whether `dot` is called with `matrix=True`."""
+        return any(keyword.arg == "matrix" and bool(self.expression(keyword.value)) for keyword in loop.keywords)
 
     def _tried(self, loop: LoopOfProducts, name: str, turns: Turns) -> tuple[LoadedTile, LoadedTile] | None:
         """The operands of any turn, if they are read from arrays and to compute where is all that they need; what is

@@ -8,6 +8,7 @@ are read and stored together. What others hold is read through local memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ocl_ir.errors import ShapeError
 from ocl_ir.language.builtins.tile_products import TileProducts
@@ -85,9 +86,15 @@ class Tiles(TileProducts):
 
     def _turned(self, tile: AnyTile) -> LoadedTile:
         """Rows as columns."""
-        read = tile.read if isinstance(tile, LoadedTile) else self.shared(tile)
-        lanes, axis = (tile.lanes, 1 - tile.axis) if isinstance(tile, LoadedTile) else (1, 0)
-        return LoadedTile(tile.shape[::-1], tile.dtype, lambda at, count=1: read(at[::-1], count), lanes, axis)
+        own = self.in_memory(tile)
+        bits = own.bits
+        return replace(
+            own,
+            shape=own.shape[::-1],
+            read=lambda at, count=1: own.read(at[::-1], count),
+            axis=1 - own.axis,
+            bits=None if bits is None else lambda at, count=1: bits(at[::-1], count),
+        )
 
     def _axis(self, value: AnyTile, axis: Value) -> int:
         if not isinstance(axis, int) or not -len(value.shape) <= axis < len(value.shape):
@@ -118,7 +125,7 @@ class Tiles(TileProducts):
         """How the element of a tile is had at an element of a tile of a shape that it broadcasts to."""
         if isinstance(tile, Tile) and tile.shape == shape:
             return lambda number, at: tile.elements[number]
-        read = tile.read if isinstance(tile, LoadedTile) else self.shared(tile)
+        read = self.in_memory(tile).read
 
         def at_own(number: int, at: Coordinates) -> Number:
             own = self.within(shape, at)[len(at) - len(tile.shape) :]
@@ -130,7 +137,7 @@ class Tiles(TileProducts):
 
     def reduced(self, tile: AnyTile, op: str, axis: int) -> Tile:
         """The elements of a tile joined along an axis, in ascending order."""
-        read = self.shared(tile)
+        read = self.shared(tile).read
         shape = tuple(length for number, length in enumerate(tile.shape) if number != axis) or (1,)
         elements = []
         for at in self.coordinates(shape):

@@ -44,6 +44,28 @@ class Grid:
         height, width = shape if len(shape) == 2 else (1, shape[0])
         return _chosen(height, width, items)
 
+    @classmethod
+    def in_rows(cls, shape: tuple[int, ...], down: int, across: int) -> Grid | None:
+        """The grid in which neighbouring items have neighbouring columns, one by one, of which a CPU's compiler makes
+        vectors. None where they do not divide the tile's columns."""
+        if len(shape) != 2 or shape[1] % across:
+            return None
+        return cls(down, across, -(-shape[0] // down), shape[1] // across)
+
+    @classmethod
+    def of_fragments(cls, shape: tuple[int, ...], items: int) -> Grid | None:
+        """The grid in which an item has what matrix instructions add up: of each 16 rows by 8 columns two rows and two
+        neighbouring columns. None where that does not divide the tile, or warps are not whole."""
+        if len(shape) != 2 or items % _WARP:
+            return None
+        (height, width), warps = shape, items // _WARP
+        sides = [(warps // across, across) for across in range(1, warps + 1) if warps % across == 0]
+        fitting = [(down, across) for down, across in sides if height % (16 * down) == width % (8 * across) == 0]
+        if not fitting:
+            return None
+        down, across = min(fitting, key=lambda side: (height // side[0] + width // side[1], side[0]))
+        return cls(8 * down, 4 * across, height // (8 * down), width // (4 * across), (1, 2), "fragments")
+
     def place(self, item: Any) -> tuple[Any, Any]:
         """Where an item, given by its number, is in the grid: down and across. Eight items that a GPU serves at once
         read few different vectors, when neighbours go down and across in turns."""

@@ -138,6 +138,13 @@ class Tile:
         return f"a tile of {dtype_name(self.dtype)}, shape {self.shape}"
 
 
+class ReadsBits(Protocol):
+    """Gives the bits of elements of a tile."""
+
+    def __call__(self, at: Coordinates, count: int = 1) -> Ref:
+        """The bits, of so many neighbours."""
+
+
 class ReadsTile(Protocol):
     """Gives the element of a tile at some coordinates, or so many neighbours from there on."""
 
@@ -155,6 +162,10 @@ class LoadedTile:
     read: ReadsTile
     lanes: int = 1
     axis: int = 0
+    stored: DType | None = None
+    """The dtype of memory, where nothing was computed."""
+    bits: ReadsBits | None = None
+    """The same of halves and bfloat16 as bits of 16."""
 
     def __str__(self) -> str:
         return f"a tile of {dtype_name(self.dtype)}, shape {self.shape}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import ocl_runtime as ocl
 from ocl_ir.errors import Error
 from ocl_ir.kernel.grammar import Barrier, Kernel, Load, walk
 from ocl_ir.types import Vector
+from ocl_runtime.device import choose
 from ocl_runtime.language import (
     Array2,
     Constant,
@@ -23,12 +26,22 @@ from ocl_runtime.language import (
     store_tile,
     tile,
 )
+from ocl_runtime.settings import Settings
 from tests.support.depth import NIGHTLY
 from tests.support.three_ways import agree
 
 TM, TN, TK = 16, 24, 8
 SHAPES = [(15, 8, 20), (16, 9, 24), (17, 12, 25)]
 LOCALS = [(8, 4), (8, 1), (6, 1)] if NIGHTLY else [(8, 4)]
+
+
+@pytest.fixture(scope="module", autouse=True, params=["gpu", "cpu"] if NIGHTLY else ["gpu"])
+def kind(request: pytest.FixtureRequest) -> Iterator[str]:
+    """One whose groups share tiles as on a GPU, or as on a CPU, whatever it is."""
+    chosen = choose()
+    capabilities = replace(chosen.capabilities, kind=request.param)
+    with ocl.use(ocl.Runtime(replace(chosen, capabilities=capabilities), Settings(cache_folder=None))):
+        yield request.param
 
 
 def operands(m: int, k: int, n: int, dtype: Any = np.float32) -> tuple[np.ndarray, np.ndarray]:
@@ -190,8 +203,10 @@ def vectors(kernel: Kernel, space: str) -> int:
     return sum(stmt.pointer.type.space == space for stmt in loads)  # type: ignore[union-attr]
 
 
-def test_the_interpreter_runs_what_devices_run() -> None:
+def test_the_interpreter_runs_what_gpus_run(kind: str) -> None:
     """Tiles are read in vectors there, too, and a loop has its next operands on the way, so that races are found."""
+    if kind == "cpu":
+        pytest.skip("neighbouring work-items move neighbours")
     x = ocl.asarray(np.ones((16, 24), np.float32))
     multiplied(x, x.T.copy(), np.float32, (16, 16, 8), interpreted=True)
     made = [translation.kernel for translation in matmul.variants if translation.asks_units]
@@ -200,7 +215,9 @@ def test_the_interpreter_runs_what_devices_run() -> None:
     assert set(barriers) == {2}  # before the loop, and in it
 
 
-def test_wide_accesses_are_those_of_whole_units() -> None:
+def test_wide_accesses_are_those_of_whole_units(kind: str) -> None:
+    if kind == "cpu":
+        pytest.skip("neighbouring work-items move neighbours")
     x, odd = ocl.zeros((64, 64)), ocl.zeros((64, 63))
     groups = {"sizes": (2 * 32, 2)}
     whole = matmul.source(x, x, x, np.float32, 32, 32, 8, **groups)
