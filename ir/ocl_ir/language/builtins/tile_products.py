@@ -1,5 +1,4 @@
-"""Products of tiles: the group stores both operands in local memory, and each work-item joins its own elements by
-`fma`, in ascending order of the inner axis.
+"""Products of tiles: the group stores both operands in local memory, and each work-item adds up its own elements.
 
 Where local memory has room, there are two buffers, which take turns: then one barrier is enough, since the next product
 is stored where nobody reads any more. A loop of nothing but a product of what it loads has its next operands on the way
@@ -129,8 +128,8 @@ class TileProducts(TileAccesses):
         first = None if loop is None or acc is None else self._tried(loop, name, turns)
         if loop is None or acc is None or first is None:
             return None
-        mark = self.marked()
-        k, buffers = self.k, self._buffers(acc, *first, comes_again=True, matrix=self._asks_matrices(loop))
+        mark, matrix = self.marked(), any(self.expression(keyword.value) for keyword in loop.keywords)
+        k, buffers = self.k, self._buffers(acc, *first, comes_again=True, matrix=matrix)
         if buffers.turn is None:
             self.back_to(mark)
             return None
@@ -172,28 +171,29 @@ class TileProducts(TileAccesses):
     def _accumulator(self, loop: LoopOfProducts, stmt: ast.For) -> Tile | None:
         """The tile that a loop adds products to, if that is all that it does and leaves behind."""
         acc = self.scope.names.get(loop.acc.id)
-        called = None if loop.function is None else self.builtin_of(self.expression(loop.function))
-        is_dot = loop.function is None or (called is not None and called.name == "dot")
-        is_dot = is_dot and all(keyword.arg == "matrix" for keyword in loop.keywords)
-        stays = {loop.acc.id} | self.liveness.head.get(id(stmt), frozenset()) if loop.names else frozenset()
-        if acc is None or not isinstance(acc.value, Tile) or not is_dot or loop.names & stays:
+        stays = {loop.acc.id} | self.liveness.head.get(id(stmt), frozenset())
+        if acc is None or not isinstance(acc.value, Tile) or loop.names & stays or not self._is_dot(loop):
             return None
         return acc.value
 
-    def _asks_matrices(self, loop: LoopOfProducts) -> bool:
-        """Whether `dot` is called with `matrix=True`."""
-        return any(keyword.arg == "matrix" and bool(self.expression(keyword.value)) for keyword in loop.keywords)
+    def _is_dot(self, loop: LoopOfProducts) -> bool:
+        """Whether a loop calls `dot`, as it may be called, or has an operator."""
+        if loop.function is None:
+            return True
+        called = self.builtin_of(self.expression(loop.function))
+        keywords = [(keyword.arg, self.expression(keyword.value)) for keyword in loop.keywords]
+        known = all(name == "matrix" and isinstance(value, bool) for name, value in keywords)
+        return called is not None and called.name == "dot" and known
 
     def _tried(self, loop: LoopOfProducts, name: str, turns: Turns) -> tuple[LoadedTile, LoadedTile] | None:
         """The operands of any turn, if they are read from arrays and to compute where is all that they need; what is
         made for that is forgotten."""
+        if turns.number(turns.start).kind != "index":
+            return None
         mark, index = self.marked(), IRValue(self.k.take_id(), self.index_type)
         self.k.multiples.note(index, self.k.multiples.of(turns.start.operand, turns.step.operand))
-        number = turns.number(Ref(self.k, index))
-        if number.kind != "index":
-            return None
         with self.k.block() as block:
-            left, right = self._operands(loop, name, number)
+            left, right = self._operands(loop, name, turns.number(Ref(self.k, index)))
         self.back_to(mark)
         pure = all(isinstance(stmt, Let | Load) for stmt in walk(tuple(block)))
         if not pure or not isinstance(left, LoadedTile) or not isinstance(right, LoadedTile):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
+from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.grammar import MatrixMultiply, walk
 from ocl_runtime.device import choose
 from ocl_runtime.language import (
@@ -135,3 +136,16 @@ def odd(a: Array2, b: Array2, c: Array2, matrix: Constant[bool]):
     for k in range(0, a.shape[1], 8):
         acc = dot(acc, load_tile(a, (i, k), (12, 8)), load_tile(b, (k, j), (8, 10)), matrix=matrix)
     store_tile(c, (i, j), acc)
+
+
+@ocl.kernel(local=32)
+def by_a_number(x: Array2, n):
+    acc = tile((16, 16), float32)
+    for k in range(0, 16, 8):
+        acc = dot(acc, load_tile(x, (0, k), (16, 8)), load_tile(x, (k, 0), (8, 16)), matrix=n)
+    store_tile(x, (0, 0), acc)
+
+
+def test_the_word_is_known_while_kernels_are_translated() -> None:
+    with pytest.raises(DTypeError, match="dot with matrix=an index"):
+        by_a_number.groups[1](ocl.zeros((16, 16)), 1)

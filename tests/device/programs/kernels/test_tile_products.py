@@ -225,3 +225,15 @@ def test_wide_accesses_are_those_of_whole_units(kind: str) -> None:
     assert "STORE(float4" in whole
     ragged = matmul.source(odd, x, x, np.float32, 32, 32, 8, **groups)
     assert ragged.count("LOAD(float4") < whole.count("LOAD(float4")
+
+
+def test_captured_functions_tell_arrays_in_whole_units_from_others(kind: str) -> None:
+    @ocl.capture
+    def captured(a: Any, b: Any, c: Any) -> None:
+        matmul.groups[-(-c.shape[1] // 16), -(-c.shape[0] // 16)](a, b, c, np.float32, 16, 16, 8)
+
+    x = np.random.default_rng(7).random((40, 36), np.float32)
+    for m, k, n, first in [(16, 16, 16, 0), (32, 24, 20, 0), (20, 16, 16, 4), (16, 16, 16, 1), (16, 16, 19, 0)]:
+        a, b, c = ocl.asarray(x)[:m, first : first + k], ocl.asarray(x[:k, :n].copy()), ocl.zeros((m, n))
+        captured(a, b, c)
+        np.testing.assert_allclose(c.numpy(), x[:m, first : first + k] @ x[:k, :n], rtol=1e-5)
