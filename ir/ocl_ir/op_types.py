@@ -24,6 +24,7 @@ from ocl_ir.types import (
     Vector,
     element,
     lanes,
+    size_of,
     with_dtype,
 )
 
@@ -105,7 +106,7 @@ def _structural_type(op: str, args: tuple[ValueType, ...], result: Type | None) 
             loses = element(first).is_complex and not element(wanted).is_complex
             return None if loses else wanted
         case "bitcast" if wanted is not None:
-            same = lanes(wanted) == lanes(first) and element(wanted).bits == element(first).bits
+            same = size_of(wanted) == size_of(first) and isinstance(wanted, Vector) == isinstance(first, Vector)
             return wanted if same and "bool" not in {element(wanted).kind, element(first).kind} else None
         case "splat" if isinstance(wanted, Vector) and wanted.dtype == first:
             return wanted

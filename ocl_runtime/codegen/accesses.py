@@ -56,6 +56,8 @@ class Accesses:
         assert isinstance(pointer, Pointer)
         assert not isinstance(type_, Pointer)
         count, name = lanes(type_), self.name(load.pointer.id)
+        if element(type_) == U16 and pointer.dtype.is_float:
+            return self._bits(load, count)
         if pointer.dtype.name == "f16" and element(type_).name == "f32":
             return self._half(load, name, count)
         if count == 1:
@@ -70,6 +72,14 @@ class Accesses:
         if pointer.dtype.kind == "bool" and count > 1:
             return Text(f"{loaded.text} != (uchar{count})(0)", BINARY["!="], 8)
         return loaded
+
+    def _bits(self, load: Load, count: int) -> Text:
+        """The bits of halves or bfloat16, which begin at a multiple of all of them, as the scalars do by themselves."""
+        assert isinstance(load.pointer.type, Pointer)
+        assert count == 1 or is_aligned(load)
+        macro = "LOAD" if load.pointer.type.space == "global" else "LOAD_LOCAL"
+        self.macros.add(macro)
+        return Text(f"{macro}({memory_type(U16, count)}, {self.address(load.pointer, load.index)})")
 
     def _half(self, load: Load, name: str, count: int) -> Text:
         if count == 1:

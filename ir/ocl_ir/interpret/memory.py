@@ -72,6 +72,8 @@ class Memory:
     def read(self, positions: Data, dtype: DType) -> Data:
         """The elements as values of `dtype`."""
         stored: Data = self.data[positions]
+        if dtype.name == "u16" and self.pointer.dtype.is_float:
+            return stored.view(np.uint16)
         if self.pointer.dtype.name == "bf16":
             return floats_of(stored)
         return stored.astype(dtype.numpy)

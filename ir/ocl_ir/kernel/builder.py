@@ -147,7 +147,7 @@ class KernelBuilder(AsynchronousBuilder):
     def load_as(
         self, pointer: Ref, index: Like, dtype: DType, *, count: int = 1, align: int = 0, hint: str = ""
     ) -> Ref:
-        """Reads half or bfloat16 storage as float32."""
+        """Reads half or bfloat16 storage as float32, or as its bits, u16."""
         return self._load(pointer, index, dtype, count, align, hint)
 
     def _load(self, pointer: Ref, index: Like, dtype: DType, count: int, align: int, hint: str) -> Ref:

@@ -35,7 +35,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.kernel.matrix_instruction import OPERANDS, operand_types
 from ocl_ir.op_types import result_type
 from ocl_ir.ops import WORK_ITEM
-from ocl_ir.types import BF16, BOOL, F16, F32, DType, Pointer, Type, Vector, element, limits
+from ocl_ir.types import BF16, BOOL, F16, F32, U16, DType, Pointer, Type, Vector, element, limits
 
 _STRUCTURAL_ARITY = {"copy": 1, "convert": 1, "bitcast": 1, "splat": 1, "extract": 2, "lo": 1, "hi": 1,
                      "uniform": 1}  # fmt: skip
@@ -102,7 +102,8 @@ def operation_types(kernel: Kernel) -> Iterator[Fault]:
 
 
 def memory_types(kernel: Kernel) -> Iterator[Fault]:
-    """Loads and stores move the pointer's dtype, or float32 to and from narrower floats; indices are integers."""
+    """Loads and stores move the pointer's dtype, or float32 to and from narrower floats, whose bits are loaded, too;
+    indices are integers."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, Load | Store | Atomic):
             continue
@@ -117,7 +118,8 @@ def memory_types(kernel: Kernel) -> Iterator[Fault]:
             element(stmt.pointer.type),
         )
         widens = stored in {F16, BF16} and moved == F32
-        if moved == BF16 or (moved != stored and not widens):
+        is_bits = stored in {F16, BF16} and moved == U16 and isinstance(stmt, Load)
+        if moved == BF16 or (moved != stored and not widens and not is_bits):
             fact = f"{moved} is moved through a pointer to {stored}"
             remedy = (
                 "move it as f32" if stored == BF16 else f"convert the value; memory of {stored} holds only {stored}"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ocl_ir.errors import DTypeError, Error
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Atomic, GroupStmt, Let, Load, Param, Stmt, walk
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.errors import KernelError, Span
+from ocl_ir.language.values.multiples import Multiples
 from ocl_ir.language.values.values import Deferred, HostNumber, Number, dtype_name
 from ocl_ir.types import BOOL, F16, F32, F64, I32, I64, U8, U64, DType
 
@@ -24,7 +25,9 @@ class Options:
 
     `wide`: indices have 64 bits. `checked`: accesses are tested and the first one outside is reported. `interpreted`:
     the interpreter runs it. `fp64`, `int64`: whether the device computes with these. `group_size` is that of the
-    launch, where it is known. `whole`: launches count groups, so that no work-item is one too many.
+    launch, where it is known. `whole`: launches count groups, so that no work-item is one too many. On a CPU,
+    by its `kind`, compilers make vectors of neighbouring work-items. `local_bytes` is
+    the local memory that a group has, `matrix_dtypes` those of the operands of which there are matrix instructions.
     """
 
     default_real: DType = F32
@@ -36,6 +39,9 @@ class Options:
     group_size: tuple[int, int, int] | None = None
     dimensions: int = 1
     whole: bool = False
+    kind: Literal["gpu", "cpu"] = "gpu"
+    local_bytes: int = 32 << 10
+    matrix_dtypes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +97,14 @@ class LanguageBuilder(KernelBuilder):
 
     where: SpanText | None = None
 
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.multiples = Multiples()
+
     def emit(self, stmt: Stmt) -> None:
         """Appends a statement to the innermost open block."""
+        if isinstance(stmt, Let):
+            self.multiples.bind(stmt)
         if self.where is None or isinstance(stmt.where, SpanText):  # as what is taken from another block
             super().emit(stmt)
         else:
@@ -130,6 +142,7 @@ class LanguageBuilder(KernelBuilder):
     def back_to(self, mark: tuple[int, int]) -> None:
         """Forgets the ids and parameters made since a mark."""
         self._next_id = mark[0]
+        self.multiples.forget(mark[0])
         del self._params[mark[1] :]
 
     @property

@@ -20,6 +20,9 @@ from ocl_ir.language.statements.calls import Calls
 from ocl_ir.language.values.values import ArrayView, Deferred, HostNumber, Memory, Number, Size, Value
 from ocl_ir.types import BOOL, DType
 
+UNIT_BYTES = 16
+"""Of the widest access to memory."""
+
 Lies: TypeAlias = Literal["dense", "rows", "strided"]
 """In row-major order without gaps; with rows whose elements are neighbours; anyhow."""
 
@@ -27,13 +30,15 @@ Lies: TypeAlias = Literal["dense", "rows", "strided"]
 @dataclass(frozen=True, slots=True)
 class ArrayType:
     """An array. `same_as`: the argument whose very elements it has, in the order of the arguments; None where it
-    shares memory with none."""
+    shares memory with none. `in_units`: all its rows begin at a multiple of 16 bytes and are such a multiple long;
+    False where they are not, or nobody has looked."""
 
     dtype: DType
     rank: int
     lies: Lies = "dense"
     same_as: int | None = None
     is_alone: bool = True
+    in_units: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +131,13 @@ def _array(t: Calls, path: Path, name: str, argument: ArrayType) -> ArrayView:
     pointer = t.pointer(Pointer(path), name, argument.dtype, restrict=argument.is_alone)
     axes = range(argument.rank)
     lengths = [f"{name}_size"] if argument.rank == 1 else [f"{name}_size{axis}" for axis in axes]
-    shape: tuple[Size, ...] = tuple(Deferred("shape", path, axis, lengths[axis]) for axis in axes)
+    unit = UNIT_BYTES // argument.dtype.size if argument.in_units else 1
+    divisors = [*[1] * (argument.rank - 1), unit]
+    shape: tuple[Size, ...] = tuple(Deferred("shape", path, axis, lengths[axis], divisors[axis]) for axis in axes)
     strides: tuple[Size, ...] | None = None
     if argument.lies != "dense":
-        strides = tuple(Deferred("stride", path, axis, f"{name}_stride{axis}") for axis in axes)
+        strides = tuple(Deferred("stride", path, axis, f"{name}_stride{axis}", unit) for axis in axes)
         if argument.lies == "rows":
             strides = (*strides[:-1], 1)
-    return ArrayView(Memory(name, pointer, argument.dtype), shape, strides)
+    align = UNIT_BYTES if argument.in_units else 0
+    return ArrayView(Memory(name, pointer, argument.dtype, align=align), shape, strides)

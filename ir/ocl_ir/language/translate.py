@@ -11,6 +11,7 @@ from types import FunctionType
 from ocl_ir.kernel.grammar import If, Kernel, Stmt
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins import registry  # noqa: F401, what Python's own functions are
+from ocl_ir.language.builtins.tile_matrices import FragmentsAsked
 from ocl_ir.language.builtins.tiles import Tiles
 from ocl_ir.language.context import Host, Options, Scalar, Source, waits
 from ocl_ir.language.errors import Span
@@ -22,6 +23,7 @@ from ocl_ir.language.proofs.local_memory import check_arrays
 from ocl_ir.language.syntax.source import source_of
 from ocl_ir.language.values.captures import Capture
 from ocl_ir.language.values.scopes import Scope, Version
+from ocl_ir.language.values.values import TileShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,8 @@ class Translation:
     whose numbers each call gives; `sites` are what the
     record of the first violation counts; `dimensions_asked` are those of the index space that the program asks for.
 
-    `waits`: work-items wait for each other, so that the index space is whole groups.
+    `waits`: work-items wait for each other, so that the index space is whole groups. `asks_units`: it depends on which
+    arrays lie in whole units.
     """
 
     kernel: Kernel
@@ -40,6 +43,7 @@ class Translation:
     captures: tuple[Capture, ...]
     dimensions_asked: frozenset[int]
     waits: bool
+    asks_units: bool = False
 
 
 def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], options: Options) -> Translation:
@@ -47,11 +51,27 @@ def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], opt
 
     Raises `KernelError`, `DTypeError`, `ShapeError` or `IndexingError`, each with the place in the source.
     """
+    fragments: frozenset[TileShape] = frozenset()
+    while True:
+        try:
+            return _translated(function, arguments, options, fragments)
+        except FragmentsAsked as asked:
+            fragments |= {asked.shape}
+
+
+def _translated(
+    function: FunctionType,
+    arguments: Mapping[str, ArgumentType],
+    options: Options,
+    fragments: frozenset[TileShape],
+) -> Translation:
+    """The same, where tiles of some shapes are fragments of matrix instructions."""
     source = source_of(function)
     frame = source.frame
     span = Span.of(source.node, frame)
     name = frame.function if frame.function.isidentifier() and frame.function.isascii() else "kernel"
     t = Tiles(name, options, span)
+    t.fragments = fragments
     t.frame = frame
     t.span = span
     t._function = source.node
@@ -81,6 +101,7 @@ def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], opt
         tuple(t.captures.values()),
         frozenset(t.dimensions_asked),
         is_together,
+        t.asks_units,
     )
 
 

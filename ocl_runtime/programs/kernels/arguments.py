@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from ocl_ir.graph.build import Buffer
 from ocl_ir.guards import Backed
 from ocl_ir.language.parameters import (
+    UNIT_BYTES,
     ArgumentType,
     ArrayType,
     Constant,
@@ -31,6 +32,7 @@ from ocl_ir.source_line import calling_line
 from ocl_ir.types import BOOL, from_numpy
 from ocl_runtime.arrays import Array
 from ocl_runtime.errors import DTypeError
+from ocl_runtime.plan.kernels.form import aligned
 from ocl_runtime.programs.kernels.annotations import (
     Annotation,
     ArrayAnnotation,
@@ -59,10 +61,11 @@ class Arguments:
             for parameter, value in values.items()
         }
 
-    def types(self, buffers: Sequence[Buffer]) -> dict[str, ArgumentType]:
-        """The types of all arguments, of arrays that lie in some buffers."""
-        arrays = iter(range(len(buffers)))
-        return {name: _filled(type_, buffers, arrays) for name, type_ in self._skeleton.items()}
+    def types(self, buffers: Sequence[Buffer], *, asks_units: bool = False) -> dict[str, ArgumentType]:
+        """The types of all arguments, of arrays that lie in some buffers; `asks_units`: with whether they lie in whole
+        units."""
+        arrays = (_array_type(number, buffers, asks_units=asks_units) for number in range(len(buffers)))
+        return {name: _filled(type_, arrays) for name, type_ in self._skeleton.items()}
 
     def array_index(self, path: Path) -> int:
         """The number of the array at a path."""
@@ -153,16 +156,16 @@ def parts_of(value: Any) -> dict[object, Any] | None:
     return None
 
 
-def _filled(type_: Any, buffers: Sequence[Buffer], arrays: Any) -> ArgumentType:
+def _filled(type_: Any, arrays: Iterator[ArrayType]) -> ArgumentType:
     if type_ is _ARRAY:
-        return _array_type(next(arrays), buffers)
+        return next(arrays)
     if isinstance(type_, Parts):
-        return Parts(type_.type, type_.names, tuple(_filled(part, buffers, arrays) for part in type_.parts))
+        return Parts(type_.type, type_.names, tuple(_filled(part, arrays) for part in type_.parts))
     argument: ArgumentType = type_
     return argument
 
 
-def _array_type(number: int, buffers: Sequence[Buffer]) -> ArrayType:
+def _array_type(number: int, buffers: Sequence[Buffer], *, asks_units: bool) -> ArrayType:
     buffer = buffers[number]
     same = next((other for other in range(number) if buffers[other].is_as(buffer)), None)
     alone = not any(
@@ -170,7 +173,14 @@ def _array_type(number: int, buffers: Sequence[Buffer]) -> ArrayType:
         for index, other in enumerate(buffers)
         if index != number
     )
-    return ArrayType(buffer.dtype, len(buffer.shape), lies_of(buffer.layout), same, alone)
+    in_units = asks_units and _lies_in_units(buffer)
+    return ArrayType(buffer.dtype, len(buffer.shape), lies_of(buffer.layout), same, alone, in_units)
+
+
+def _lies_in_units(buffer: Buffer) -> bool:
+    """Whether all rows begin at a multiple of a unit and are such a multiple long."""
+    layout, unit, last = buffer.layout, UNIT_BYTES // buffer.dtype.size, len(buffer.shape) - 1
+    return last >= 0 and layout.strides[last] == 1 and layout.shape[last] % unit == 0 and aligned(layout, last, unit)
 
 
 def firsts(buffers: Sequence[Buffer]) -> list[int]:

@@ -90,6 +90,8 @@ class Kernel:
         update_wrapper(self, function)
         self._options: dict[tuple[Any, ...], Options] = {}
         self._variants = Variants(function)
+        self._asks_units = False
+        """Whether it depends on which arrays lie in whole units, which few kernels do."""
         self.repeats = Repeats()
         """Calls that may come again."""
 
@@ -277,8 +279,9 @@ class Kernel:
         interpreted: bool = False,
     ) -> Options:
         """What a variant is translated for, by the device, the mode and the index space."""
-        fp64 = executor.target.fp64
-        key = executor.default_real, fp64, group, dimensions, wide, checked, whole, interpreted
+        target = executor.target
+        device = executor.default_real, target.fp64, target.kind, target.local_bytes, target.matrix_dtypes
+        key = device, group, dimensions, wide, checked, whole, interpreted
         options = self._options.get(key)
         if options is None:
             options = self._options[key] = Options(
@@ -286,16 +289,23 @@ class Kernel:
                 wide=wide,
                 checked=checked,
                 interpreted=interpreted,
-                fp64=fp64,
+                fp64=target.fp64,
                 group_size=group,
                 dimensions=dimensions,
                 whole=whole,
+                kind=target.kind,
+                local_bytes=max(target.local_bytes, target.tile_bytes),
+                matrix_dtypes=target.matrix_dtypes,
             )
         return options
 
     def variant(self, arguments: Arguments, buffers: Sequence[Buffer], options: Options) -> Translation:
         """The translation for arguments that lie in some buffers."""
-        return self._variants.variant(arguments.types(buffers), options)
+        made = self._variants.variant(arguments.types(buffers, asks_units=self._asks_units), options)
+        if made.asks_units and not self._asks_units:
+            self._asks_units = True
+            return self.variant(arguments, buffers, options)
+        return made
 
 
 @overload

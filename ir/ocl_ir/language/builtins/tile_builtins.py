@@ -36,13 +36,15 @@ def store_tile(t: Tiles, x: Value, origin: Value, value: Value) -> None:
     t.store_tile(x, _origin(t, origin, x, value.shape), value)
 
 
-def dot(t: Tiles, acc: Value, a: Value, b: Value) -> Value:
+def dot(t: Tiles, acc: Value, a: Value, b: Value, *, matrix: Value = False) -> Value:
     """`acc + a @ b`: the products are added one by one with `fma`, in ascending order of the inner axis; into halves in
-    float32, rounded at the end."""
+    float32, rounded at the end. `matrix` lets them be added in the order of the device's matrix instructions."""
     for value in (acc, a, b):
         if not is_tile(value) or len(value.shape) != 2:
             raise t.fault(f"dot of {t.described(value)}", "give tiles with two axes", DTypeError)
-    return t.dot(t.in_registers(acc), a, b)
+    if not isinstance(matrix, bool):
+        raise t.fault(f"dot with matrix={t.described(matrix)}", "give True or False, known now", DTypeError)
+    return t.dot(t.in_registers(acc), a, b, matrix=matrix)
 
 
 def _shape(t: Tiles, shape: Value) -> tuple[int, ...]:

@@ -24,7 +24,7 @@ class MemoryAccess(Violations):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.local_arrays: list[Stmt] = []
-        """Declarations of arrays of the group, which stand at the top of the kernel."""
+        """Declarations of arrays of the group, and of which part of one is in use, at the top of the kernel."""
 
     def marked(self) -> tuple[Any, ...]:
         """The state to come `back_to`."""
@@ -103,7 +103,7 @@ class MemoryAccess(Violations):
 
     # ------------------------------------------------------------------ arrays of the group and of the work-item
 
-    def new_array(self, shape: Value, dtype: DType, space: Space, name: str) -> ArrayView:
+    def new_array(self, shape: Value, dtype: DType, space: Space, name: str, *, align: int = 0) -> ArrayView:
         """An array whose contents are undefined. Raises `ShapeError` for a shape that is known at run time only."""
         lengths = shape if isinstance(shape, tuple) else (shape,)
         for length in lengths:
@@ -116,13 +116,13 @@ class MemoryAccess(Violations):
             if length < 1:
                 raise self.fault(f"a {space} array of length {length}", "use at least one element", ShapeError)
         count = int(np.prod(lengths, dtype=np.int64))
-        pointer = IRValue(self.k.take_id(), Pointer(self.available(dtype), space), name)
+        pointer = IRValue(self.k.take_id(), Pointer(self.available(dtype), space, align), name)
         declared = Array(pointer, count, where=self.k.where or "")
         if space == "local":
             self.local_arrays.append(declared)
         else:
             self.k.emit(declared)
-        memory = Memory(name or f"a {space} array", Ref(self.k, pointer), dtype, space)
+        memory = Memory(name or f"a {space} array", Ref(self.k, pointer), dtype, space, align)
         return ArrayView(memory, tuple(map(int, lengths)))
 
     # ------------------------------------------------------------------ vectors and atomics

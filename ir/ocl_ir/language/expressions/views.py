@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ocl_ir.errors import DTypeError, IndexingError
+from ocl_ir.kernel.grammar import Value as IRValue
 from ocl_ir.language.expressions.arithmetic import Arithmetic
 from ocl_ir.language.values.values import ArrayView, Deferred, Number, Size, Value, low_of
 from ocl_ir.program_ops import ExactOp
@@ -26,7 +27,10 @@ class Views(Arithmetic):
         if not isinstance(size, Deferred):
             return size
         low = {"shape": 0, "stride": None, "items": 1}[size.what]
-        return self.parameter(size, size.name, self.index_type, kind="index", low=low)
+        number = self.parameter(size, size.name, self.index_type, kind="index", low=low)
+        if isinstance(number.ref.operand, IRValue):
+            self.k.multiples.note(number.ref.operand, size.divisor)
+        return number
 
     def items(self, dimension: int) -> Number:
         """How many work-items were asked for along a dimension."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -193,8 +192,8 @@ def store_tile(x: PlainArray, origin: Any, value: PlainTile) -> None:
             x[coordinates] = element
 
 
-def dot(acc: PlainTile, a: PlainTile, b: PlainTile) -> PlainTile:
-    """`acc + a @ b` by `fma`, in ascending order of the inner axis."""
+def dot(acc: PlainTile, a: PlainTile, b: PlainTile, *, matrix: bool = False) -> PlainTile:
+    """`acc + a @ b` by `fma`, in ascending order of the inner axis, which is one of those that `matrix` allows."""
     if a.shape[1] != b.shape[0] or acc.shape != (a.shape[0], b.shape[1]):
         raise ShapeError(f"a product of shapes {a.shape} and {b.shape} into {acc.shape}")
     left, right, computed = a.whole(), b.whole(), _computed_in(acc.type)
@@ -224,12 +223,13 @@ def _own_coordinates(shape: Coordinates) -> list[Coordinates]:
 
 
 def _coordinates(shape: Coordinates, item: int) -> list[Coordinates]:
-    """Where the elements of a work-item are; coordinates beyond the tile are nobody's."""
+    """Where the elements of a work-item are, as on some GPU; coordinates beyond the tile are nobody's."""
     grid = Grid.of(shape, math.prod(running("a tile").launch.group))
-    across, down = item % grid.across, item // grid.across
-    pairs = itertools.starmap(
-        lambda row, column: (down * grid.rows + row, across + column * grid.across), grid.own_elements()
+    rows, columns = (
+        [place * lanes + step for step in grid.steps(axis)]
+        for axis, (place, lanes) in enumerate(zip(grid.place(item), grid.lanes, strict=True))
     )
+    pairs = [(rows[row], columns[column]) for row, column in grid.own_elements()]
     return [pair if len(shape) == 2 else pair[1:] for pair in pairs]
 
 

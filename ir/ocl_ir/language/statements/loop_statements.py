@@ -22,7 +22,7 @@ from ocl_ir.language.statements.branches import DECIDED, Branches
 from ocl_ir.language.syntax.liveness import assigned
 from ocl_ir.language.values.loops import Range, Unrolled
 from ocl_ir.language.values.scopes import Version
-from ocl_ir.language.values.values import Number, Unassigned, Value
+from ocl_ir.language.values.values import Number, NumberClass, Unassigned, Value
 from ocl_ir.types import BOOL
 
 _MOST_ATTEMPTS = 8
@@ -42,6 +42,16 @@ class Loop:
     """Of `while True`, the variables of names that only its body assigns."""
     depth: int | None = None
     """Of an unrolled loop, how many blocks were open at its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The turns of a counted loop; `number` is what the program counts, of an index."""
+
+    start: Ref
+    stop: Ref
+    step: Ref
+    number: Callable[[Ref], Number]
 
 
 class Loops(Branches):
@@ -126,18 +136,25 @@ class Loops(Branches):
         start, stop, step, how = self.loop_bounds(counted)
         self.span = span
         index_dtype = self.index_type if counted.dtype is None else counted.dtype
-        low = counted.low
+        kind: NumberClass = "index" if counted.dtype is None else "typed"
+
+        def number(index: Ref) -> Number:
+            return Number(index, index_dtype, kind, counted.low)
+
+        turn = None if how is not None else self.prepared_turn(stmt, name, Turns(start, stop, step, number))
 
         def body(loop: Loop) -> Stmt:
             index = IRValue(self.k.take_id(), index_dtype, name)
-            kind = "index" if counted.dtype is None else "typed"
+            self.k.multiples.note(index, self.k.multiples.of(start.operand, step.operand))
             with self.k.block() as block:
-                value: Value = Number(Ref(self.k, index), index_dtype, kind, low)  # type: ignore[arg-type]
+                value: Value = number(Ref(self.k, index))
                 if how is not None:
                     value = how(value)
                     value = self._named(self.snapshot(value), name)
                 self.scope.names[name] = Version(value, span)
-                if self.statements(stmt.body):
+                if turn is not None:
+                    turn(value)
+                if turn is not None or self.statements(stmt.body):
                     self._reach(loop, loop.variables)
             return For(index, start.operand, stop.operand, step.operand, tuple(block), counted.unroll)
 
@@ -254,6 +271,11 @@ class Loops(Branches):
             remedy = f"give it one before line {stmt.lineno}, as {name} = 0"
             names[name] = Version(Unassigned(why, remedy), self.span)
         return names
+
+    def prepared_turn(self, stmt: ast.For, name: str, turns: Turns) -> Callable[[Number], None] | None:
+        """What translates a turn of a loop other than its statements one after the other; None where nothing does.
+        `ocl_ir.language.builtins.tile_loops` has it."""
+        return None
 
     def loop_bounds(self, counted: Range) -> Any:
         """The operands of a counted loop, and how its index becomes the number that the program counts;

@@ -2,6 +2,7 @@
 
 values.py            what expressions have for values
 grids.py             how a group shares a tile
+multiples.py         which powers of two divide integers
 promotion.py         which type numbers meet in
 host_numbers.py      what the host computes with Python floats of a call
 loops.py             what range, unrolled and hint give

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
 
 _LARGEST_SUBGROUP = 32
+_WARP = 32
+"""Work-items that a GPU runs together."""
+_MOST_LANES = 4
+
+Order = Literal["rows", "turns", "fragments"]
+"""Row by row, or in patches of 32: of 4 rows by 8 columns, in which neighbours go down and across in turns, or of 8 by
+4, row by row."""
 
 
 def subgroup_size(items: int) -> int:
@@ -15,28 +24,113 @@ def subgroup_size(items: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How the work-items of a group share a tile: `down` by `across` items, each with `rows` by `columns` elements."""
+    """How the work-items of a group share a tile: `down` by `across` items, each with `rows` by `columns` elements.
+
+    `lanes` neighbouring rows and columns are one item's, and its next ones begin behind those of all items: so what an
+    item reads are vectors, and neighbours read neighbouring ones.
+    """
 
     down: int
     across: int
     rows: int
     columns: int
+    lanes: tuple[int, int] = (1, 1)
+    order: Order = "rows"
 
     @classmethod
     def of(cls, shape: tuple[int, ...], items: int) -> Grid:
-        """The grid for a tile: of one axis, all items in a row; else as square as the elements of an item can be."""
-        if len(shape) == 1:
-            return cls(1, items, 1, -(-shape[0] // items))
-        height, width = shape
-        across = 1
-        while across * 2 <= min(items, width) and (items // (across * 2)) * across * 2 == items:
-            taller = items // (across * 2)
-            if across >= 16 and height / max(1, taller) >= width / across:
-                break
-            across *= 2
-        down = items // across
-        return cls(down, across, -(-height // down), -(-width // across))
+        """The grid for a tile: the one in which items have as few elements as possible, and in which a product reads
+        the fewest vectors of its operands; then the one with the longest vectors along rows."""
+        height, width = shape if len(shape) == 2 else (1, shape[0])
+        return _chosen(height, width, items)
+
+    @classmethod
+    def in_rows(cls, shape: tuple[int, ...], down: int, across: int) -> Grid | None:
+        """The grid in which neighbouring items have neighbouring columns, one by one, of which a CPU's compiler makes
+        vectors. None where they do not divide the tile's columns."""
+        if len(shape) != 2 or shape[1] % across:
+            return None
+        return cls(down, across, -(-shape[0] // down), shape[1] // across)
+
+    @classmethod
+    def of_fragments(cls, shape: tuple[int, ...], items: int) -> Grid | None:
+        """The grid in which an item has what matrix instructions add up: of each 16 rows by 8 columns two rows and two
+        neighbouring columns. None where that does not divide the tile, or warps are not whole."""
+        if len(shape) != 2 or items % _WARP:
+            return None
+        (height, width), warps = shape, items // _WARP
+        sides = [(warps // across, across) for across in range(1, warps + 1) if warps % across == 0]
+        fitting = [(down, across) for down, across in sides if height % (16 * down) == width % (8 * across) == 0]
+        if not fitting:
+            return None
+        down, across = min(fitting, key=lambda side: (height // side[0] + width // side[1], side[0]))
+        return cls(8 * down, 4 * across, height // (8 * down), width // (4 * across), (1, 2), "fragments")
+
+    def place(self, item: Any) -> tuple[Any, Any]:
+        """Where an item, given by its number, is in the grid: down and across. Eight items that a GPU serves at once
+        read few different vectors, when neighbours go down and across in turns."""
+        if self.order == "rows":
+            return (0, item) if self.down == 1 else _split(item, self.across)
+        warp, lane = item >> 5, item & (_WARP - 1)
+        if self.order == "turns":
+            height, width, down, across = 4, 8, (lane >> 4) * 2 + (lane & 1), (lane >> 1) & 7
+        else:
+            height, width, down, across = 8, 4, lane >> 2, lane & 3
+        patches = self.across // width
+        if patches == 1:
+            return warp * height + down, across
+        patch_down, patch_across = _split(warp, patches)
+        return patch_down * height + down, patch_across * width + across
+
+    def steps(self, axis: int) -> list[int]:
+        """How far an item's rows or columns are from its first one, which is `lanes` times its place."""
+        count, lanes, items = (
+            (self.rows, self.lanes[0], self.down) if axis == 0 else (self.columns, self.lanes[1], self.across)
+        )
+        return [number // lanes * items * lanes + number % lanes for number in range(count)]
+
+    def covers(self, axis: int, length: int) -> bool:
+        """Whether every element that an item has along an axis is one of a tile of that length."""
+        return length == (self.rows * self.down if axis == 0 else self.columns * self.across)
 
     def own_elements(self) -> Iterator[tuple[int, int]]:
         """The number of row and column of each of an item's elements."""
         return ((row, column) for row in range(self.rows) for column in range(self.columns))
+
+
+def _split(number: Any, length: int) -> tuple[Any, Any]:
+    """The quotient and the rest."""
+    if length & (length - 1):
+        return number // length, number % length
+    return number >> length.bit_length() - 1, number & length - 1
+
+
+@lru_cache(maxsize=1024)
+def _chosen(height: int, width: int, items: int) -> Grid:
+    grids = [_grid(height, width, items // across, across) for across in range(1, items + 1) if items % across == 0]
+    return min(
+        grids,
+        key=lambda grid: (
+            grid.rows * grid.columns,
+            grid.rows // grid.lanes[0] + grid.columns // grid.lanes[1],
+            -grid.lanes[1],
+            -grid.across,
+        ),
+    )
+
+
+def _grid(height: int, width: int, down: int, across: int) -> Grid:
+    in_turns = down % 4 == 0 and across % 8 == 0
+    return Grid(
+        down,
+        across,
+        -(-height // down),
+        -(-width // across),
+        (_lanes(height, down), _lanes(width, across)),
+        "turns" if in_turns else "rows",
+    )
+
+
+def _lanes(length: int, items: int) -> int:
+    """How many neighbours are one item's, where all have equally many."""
+    return next(lanes for lanes in (_MOST_LANES, 2, 1) if lanes == 1 or length % (items * lanes) == 0)

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import DType, Space, ValueType, Vector
@@ -85,6 +85,8 @@ class Deferred:
     path: tuple[object, ...]
     axis: int
     name: str = field(default="", compare=False)
+    divisor: int = field(default=1, compare=False)
+    """What it is known to be a multiple of."""
 
 
 Size: TypeAlias = "int | Number | Deferred"
@@ -126,7 +128,7 @@ Coordinates: TypeAlias = "tuple[Value, ...]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tile:
-    """A tile in registers: `elements` are those of this work-item, in the order of `Grid.places`."""
+    """A tile in registers: `elements` are those of this work-item, in the order of `Grid.own_elements`."""
 
     shape: TileShape
     dtype: DType
@@ -136,13 +138,34 @@ class Tile:
         return f"a tile of {dtype_name(self.dtype)}, shape {self.shape}"
 
 
+class ReadsBits(Protocol):
+    """Gives the bits of elements of a tile."""
+
+    def __call__(self, at: Coordinates, count: int = 1) -> Ref:
+        """The bits, of so many neighbours."""
+
+
+class ReadsTile(Protocol):
+    """Gives the element of a tile at some coordinates, or so many neighbours from there on."""
+
+    def __call__(self, at: Coordinates, count: int = 1) -> Number:
+        """The number, of so many lanes."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedTile:
-    """A tile that is read where it is used: `read` gives the element at some coordinates."""
+    """A tile that is read where it is used, from an array or from local memory. Along an `axis`, `lanes` neighbours are
+    read at once, where they begin at a multiple of that."""
 
     shape: TileShape
     dtype: DType
-    read: Callable[[Coordinates], Number]
+    read: ReadsTile
+    lanes: int = 1
+    axis: int = 0
+    stored: DType | None = None
+    """The dtype of memory, where nothing was computed."""
+    bits: ReadsBits | None = None
+    """The same of halves and bfloat16 as bits of 16."""
 
     def __str__(self) -> str:
         return f"a tile of {dtype_name(self.dtype)}, shape {self.shape}"
