@@ -32,11 +32,26 @@ class Attention(LibraryAlgorithm):
         return Typed(dtype, (*front, heads + log_heads(heads, length), n, length))
 
 
+QUERIES_OF_A_ROW = 32
+"""Queries of which a row of what `AttentionStatistics` gives has a number each."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionStatistics(LibraryAlgorithm):
+    """What gradients need of each query: of all that `Attention` gives, and the sums of gradient times result,
+    (…, heads, n) in float32. The result has two rows for each 32 queries, the negative logarithms and the sums in
+    float32, as (…, heads, rows, 64) halves; zeros where there is no query."""
+
+    def result(self, *operands: Typed) -> Typed:
+        """Rows for all queries."""
+        dtype, (*front, heads, n) = operands[0].dtype, operands[1].shape
+        return Typed(dtype, (*front, heads, 2 * -(-n // QUERIES_OF_A_ROW), 2 * QUERIES_OF_A_ROW))
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionGradient(LibraryAlgorithm):
-    """The gradient by queries, keys or values: of these, the gradient by the result, all that `Attention` gives, and of
-    each query the sum of gradient times result, (…, heads, n) in float32. By keys and values it is the sum over the
-    heads that share them."""
+    """The gradient by queries, keys or values: of these, the gradient by the result, and `AttentionStatistics`. By keys
+    and values it is the sum over the heads that share them."""
 
     by: Literal["queries", "keys", "values"]
     causal: bool

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Literal
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.attention import Attention, AttentionGradient
+from ocl_ir.graph.attention import Attention, AttentionGradient, AttentionStatistics
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import caller, calling_line
@@ -186,7 +186,7 @@ def _gradients_in_kernels(
     whole, result = _attended(Attention(causal, scale), q, k, v)
     wide = (Array(cast(x, F32), executor) for x in (gradient, result))
     delta = sum_of(multiply(*wide), axis=-1)._node
-    operands = (q, k, v, gradient, whole, delta)
+    operands = (q, k, v, gradient, graph.custom_call(AttentionStatistics(), whole, delta, where=caller()))
     by: tuple[Literal["queries", "keys", "values"], ...] = ("queries", "keys", "values")
     algorithms = (AttentionGradient(each, causal, scale) for each in by)
     first, second, third = (graph.custom_call(algorithm, *operands, where=caller()) for algorithm in algorithms)

@@ -9,19 +9,24 @@ do those that begin the next block, while weights are computed.
     weights = exp(scale q kᵀ - log)                by values = weightsᵀ gradient
     by scores = weights (gradient vᵀ - delta)      by keys = scale by scoresᵀ q, by queries = scale by scores k
 
-`delta` is the sum of gradient times result of each query. Source: Dao et al., FlashAttention, 2022, appendix B.2.
+`delta` is the sum of gradient times result of each query; these and the logarithms come in boxes, too.
+
+Source: Dao et al., FlashAttention, 2022, appendix B.2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ocl_ir.kernel.asynchronous import ROWS
+from ocl_ir.graph.attention import QUERIES_OF_A_ROW
+from ocl_ir.kernel.asynchronous import MAP_WORDS, ROWS
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.types import F32, I32, U32, DType
+from ocl_ir.types import F32, I32, U32, U64, DType
 from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES, ROW_WORDS, Parts
+from ocl_runtime.plan.kernels.attention.statistics_kernel import statistics_at
 from ocl_runtime.plan.kernels.form import Spec
 
 By: TypeAlias = Literal["queries", "keys", "values"]
@@ -31,6 +36,10 @@ _OWN: dict[By, str] = {"queries": "qg", "keys": "kv", "values": "k"}
 """The matrices of which a group has rows of its own; blocks of the two others come."""
 _ROOM: dict[By, tuple[int, int]] = {"queries": (3, 2), "keys": (3, 2), "values": (2, 3)}
 """Blocks of both others in local memory: the next one, the present one, and the last one of what is added up."""
+
+
+_STATISTICS_WORDS = 256
+"""Room for the statistics of the queries of a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +94,9 @@ class _Gradients(Parts):
 
     def build(self) -> Kernel:
         own = len(self._own_names)
-        self.begin(own * self._own_words + sum(self._room) * self._block_words, own + sum(self._room))
+        self._statistics_at = own * self._own_words + sum(self._room) * self._block_words
+        statistics = 0 if self._form.by == "queries" else 2 * _STATISTICS_WORDS
+        self.begin(self._statistics_at + statistics, own + sum(self._room))
         k, const = self.k, self.body.const
         self._behind = k.let(self.signed("m") - self.signed("n"), "behind")
         self._sums, self._scores = self.numbers(self.length, "sums"), self.numbers(self._block, "scores")
@@ -101,9 +112,6 @@ class _Gradients(Parts):
                 self._copy_block(const(0))
                 with k.if_(const(1) < self._count):
                     self._copy_block(const(1))
-            for block in (const(0), const(1)):
-                self._keep(self._asked(block), block)
-            k.barrier()  # behind which all see what was kept
             self._start_block()
             last = k.let(self._count - 1, "last")
             with k.for_(0, last, hint="number") as number:
@@ -121,19 +129,12 @@ class _Gradients(Parts):
         """The head and the first row of a block of the others."""
         raise NotImplementedError
 
-    def _asked(self, number: Ref) -> Ref | None:
-        """What a work-item has asked memory for, of a block that comes."""
-        return None
-
-    def _keep(self, asked: Ref | None, number: Ref) -> None:
-        """Keeps that in local memory, behind a barrier for all."""
-
     def _weigh(self, number: Ref) -> None:
         """Makes weights of scores."""
         raise NotImplementedError
 
-    def _delta(self, number: Ref, half: int, column: Ref) -> Ref:
-        """Of the query that a row or a column belongs to."""
+    def _differences(self, number: Ref) -> None:
+        """Makes gradients by scores of weights and the gradients by these."""
         raise NotImplementedError
 
     def _store(self) -> None:
@@ -202,13 +203,11 @@ class _Gradients(Parts):
         with k.if_(self.is_first), k.if_(number + 2 < self._count):
             self.await_released(number)  # nobody needs the block before
             self._copy_block(number + 2)
-        asked = self._asked(number + 2)
         self._begin(number + 1, 0)
         pending = self._add(number)
         # No branch comes between products and the wait for them: the assembler then lets nothing overlap.
         k.await_("products", pending=pending + self._begin_differences(number + 1))
         self._weigh(number + 1)
-        self._keep(asked, number + 2)
         self._await_block(number + 2)  # a loop, before which exponentials stay
         k.await_("products")
         self._factor(number + 1)
@@ -216,12 +215,8 @@ class _Gradients(Parts):
 
     def _factor(self, number: Ref) -> None:
         """Rounds weights, or gradients by scores made of them and of those by weights, to factors."""
-        k = self.k
         if self._needs_differences:
-            for half in HALVES:
-                for at, column in self.each(self._block, half):
-                    by = k.load(self._by_weights, at) - self._delta(number, half, column)
-                    k.store(self._by_weights, at, k.load(self._scores, at) * by)
+            self._differences(number)
         self.pack(self._by_weights, self._factors, self._block)
 
 
@@ -233,17 +228,14 @@ class _ByQueries(_Gradients):
         self._own_head = k.op("udiv", self.group, sizes["tiles"], hint="head")
         self._first = k.let(tile * ROWS_OF_A_GROUP, "first")
         self._key_head = k.op("udiv", self._own_head, sizes["shared"], hint="key_head")
-        outer = k.op("udiv", self._own_head, sizes["own_heads"], hint="outer")
-        within = self._own_head - outer * sizes["own_heads"]
-        logs = k.let(outer * sizes["outer_words"] + within * sizes["n"], "logs_at")
-        deltas = k.let(self._own_head * sizes["n"], "deltas_at")
         self._bases, self._deltas = [], []
         for half in HALVES:
             row = k.let(self._first + self.own_row + 8 * half, "row")
             base, delta = k.variable(0.0, F32, f"base_{half}"), k.variable(0.0, F32, f"delta_{half}")
             with k.if_(row < sizes["n"]):
-                k.assign(base, -k.load(sizes["logs"], logs + row))
-                k.assign(delta, k.load(sizes["delta"], deltas + row))
+                at = k.let(statistics_at(k, self._own_head * sizes["padded"] + row), "at")
+                k.assign(base, k.load(sizes["statistics"], at))
+                k.assign(delta, k.load(sizes["statistics"], at + QUERIES_OF_A_ROW))
             self._bases.append(base)
             self._deltas.append(delta)
         seen = self.signed("m")
@@ -275,8 +267,12 @@ class _ByQueries(_Gradients):
                 weight = k.op(EXP2, k.op("fma", k.load(self._scores, at), self.sizes["scale"], self._bases[half]))
                 k.store(self._scores, at, weight)
 
-    def _delta(self, number: Ref, half: int, column: Ref) -> Ref:
-        return self._deltas[half]
+    def _differences(self, number: Ref) -> None:
+        k = self.k
+        for half, delta in zip(HALVES, self._deltas, strict=True):
+            for at, _ in self.each(self._block, half):
+                by = k.load(self._by_weights, at) - delta
+                k.store(self._by_weights, at, k.load(self._scores, at) * by)
 
     def _store(self) -> None:
         k, sizes = self.k, self.sizes
@@ -295,11 +291,10 @@ class _ByKeys(_Gradients):
         tile = k.op("urem", self.group, sizes["tiles"])
         self._own_head = k.op("udiv", self.group, sizes["tiles"], hint="key_head")
         self._first = k.let(tile * ROWS_OF_A_GROUP, "first")
-        # Of each query the logarithm and delta, or the logarithm alone.
-        self._kept = (2 if self._needs_differences else 1) * self._block
-        self._statistics = k.array(F32, 2 * self._kept, hint="statistics")
-        outer = k.op("udiv", self._own_head * sizes["shared"], sizes["own_heads"], hint="outer")
-        self._logs_at = k.let(outer * (sizes["outer_words"] - sizes["own_heads"] * sizes["n"]), "logs_at")
+        self._kept = k.array(U64, 2, hint="kept")
+        with k.if_(self.is_first):
+            k.init_boxes(self._kept, 2, 1)
+        k.barrier()
         first = self.body.const(0)
         if self._form.causal:  # queries before see none of the keys
             seeing = k.op("maximum", k.convert(self._first, I32) - self._behind, 0)
@@ -314,34 +309,39 @@ class _ByKeys(_Gradients):
         head = self._own_head * self.sizes["shared"] + shared
         return head, (number - shared * self._blocks + self._first_block) * self._block
 
-    def _asked(self, number: Ref) -> Ref | None:
-        """A number of a query; there is a work-item for each."""
-        k, sizes = self.k, self.sizes
+    def _copy_block(self, number: Ref) -> None:
+        super()._copy_block(number)
         head, first = self._other(number)
-        query = k.let(first + k.op("urem", self.item, self.body.const(self._block)), "query")
-        asked = k.variable(0.0, F32, "asked")
-        with k.if_((query < sizes["n"]) & (self.item < self._kept) & (number < self._count)):
-            at = k.let(head * sizes["n"] + query, "at")
-            with k.if_(self.item < self._block):
-                k.assign(asked, -k.load(sizes["logs"], self._logs_at + at))
-            if self._needs_differences:
-                with k.else_():
-                    k.assign(asked, k.load(sizes["delta"], at))
-        return asked
+        slot, zero = number & 1, self.body.const(0)
+        self.k.copy_box(
+            (self.local, slot * _STATISTICS_WORDS + self._statistics_at),
+            self.sizes["s"],
+            (self.sizes["maps"], (self.sizes["s_map"] + head) * MAP_WORDS),
+            column=zero,
+            row=self.k.op("udiv", first, self.body.const(QUERIES_OF_A_ROW)) * 2,
+            rows=2 * self._block // QUERIES_OF_A_ROW,
+            barrier=(self._kept, slot),
+        )
 
-    def _keep(self, asked: Ref | None, number: Ref) -> None:
-        assert asked is not None
-        with self.k.if_(self.item < self._kept):
-            self.k.store(self._statistics, (number & 1) * self._kept + self.item, asked)
+    def _await_block(self, number: Ref) -> None:
+        super()._await_block(number)
+        with self.k.if_(number < self._count):
+            self.k.await_boxes(self._kept, number & 1, (number >> 1) & 1)
 
-    def _statistic(self, number: Ref, which: int, column: Ref) -> Ref:
-        at = (number & 1) * self._kept + which * self._block
-        return self.k.load(self._statistics, at + self.thread * 2 + column)
+    def _statistics(self, number: Ref, which: int) -> Iterator[tuple[Ref, list[Ref]]]:
+        """The fragments of a block, with the logarithms (0) or deltas (1) of both queries that a work-item has there. They
+        lie as a box has them."""
+        k, count = self.k, self._block // 8
+        start = k.let((number & 1) * _STATISTICS_WORDS + self._statistics_at, "statistics_at")
+        with k.for_(0, count, hint="fragment", unroll=count) as fragment:
+            row = (fragment >> 2) * 2 + which
+            unit = ((fragment & 3) * 2 + (self.thread >> 1)) ^ row
+            at = start + row * ROW_WORDS + unit * 4 + (self.thread & 1) * 2
+            words = k.load(self.local, at, count=2, align=8, hint="statistics")
+            yield fragment, [k.bitcast(k.op("extract", words, word), F32) for word in range(2)]
 
     def _weigh(self, number: Ref) -> None:
         k = self.k
-        with k.if_(number > 0):
-            self.await_released(number - 1)  # all see what was kept, and nobody needs what was kept before
         if self._form.causal:
             _, start = self._other(number)
             last = k.convert(start, I32) + self._behind
@@ -352,14 +352,21 @@ class _ByKeys(_Gradients):
                         seen = last + k.convert(self.thread * 2 + column, I32)
                         score = k.load(self._scores, at)
                         k.store(self._scores, at, k.op("select", key > seen, float("-inf"), score))
-        for half in HALVES:
-            for at, column in self.each(self._block, half):
-                base = self._statistic(number, 0, column)
-                weight = k.op(EXP2, k.op("fma", k.load(self._scores, at), self.sizes["scale"], base))
-                k.store(self._scores, at, weight)
+        for fragment, bases in self._statistics(number, 0):
+            for half in HALVES:
+                for step, base in enumerate(bases):
+                    at = fragment * 4 + (2 * half + step)
+                    weight = k.op(EXP2, k.op("fma", k.load(self._scores, at), self.sizes["scale"], base))
+                    k.store(self._scores, at, weight)
 
-    def _delta(self, number: Ref, half: int, column: Ref) -> Ref:
-        return self._statistic(number, 1, column)
+    def _differences(self, number: Ref) -> None:
+        k = self.k
+        for fragment, deltas in self._statistics(number, 1):
+            for half in HALVES:
+                for step, delta in enumerate(deltas):
+                    at = fragment * 4 + (2 * half + step)
+                    by = k.load(self._by_weights, at) - delta
+                    k.store(self._by_weights, at, k.load(self._scores, at) * by)
 
     def _store(self) -> None:
         k, sizes = self.k, self.sizes

@@ -6,18 +6,19 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, Self
 
-from ocl_ir.graph.attention import Attention, AttentionGradient
+from ocl_ir.graph.attention import QUERIES_OF_A_ROW, Attention, AttentionGradient
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32, U32, Pointer
-from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel
+from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel, statistics_kernel
 from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm, queries
 from ocl_runtime.plan.kernels.attention.gradients_kernel import ROWS_OF_A_GROUP, GradientForm, box_rows
 from ocl_runtime.plan.kernels.attention.maps import Boxed, describe, in_words
+from ocl_runtime.plan.kernels.attention.statistics_kernel import StatisticsForm
 from ocl_runtime.plan.kernels.custom_call import Call
-from ocl_runtime.plan.kernels.form import Parameters
+from ocl_runtime.plan.kernels.form import Parameters, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Address, Launch
 
@@ -37,22 +38,22 @@ class _Sizes(NamedTuple):
         *front, heads, n, length = map(int, q.shape)
         return cls(math.prod(front), heads, int(k.shape[-3]), n, int(k.shape[-2]), length)
 
-    def give(self, parameters: Parameters, tiles: int, scale: float, attended: Buffer) -> None:
-        """What all kernels ask for; `attended` is what `Attention` gives."""
-        for name, size in (
-            ("n", self.n),
-            ("m", self.m),
-            ("tiles", tiles),
-            ("shared", self.heads // self.key_heads),
-            ("own_heads", self.heads),
-            ("outer_words", attended.size // 2 // self.outer),
-        ):
+    def give(self, parameters: Parameters, tiles: int, scale: float) -> None:
+        """What attention and its gradients ask for."""
+        for name, size in (("n", self.n), ("m", self.m), ("tiles", tiles), ("shared", self.heads // self.key_heads)):
             parameters.size(name, size)
         parameters.number("scale", F32, scale * math.log2(math.e))
-        logs = Layout.contiguous((attended.size // 2 - self.heads * self.n * self.length // 2,))
-        start = (attended.layout.offset + self.heads * self.n * self.length) // 2
-        address = Address(attended.storage, Layout(logs.shape, logs.strides, start))
-        parameters.pointer("logs", Pointer(F32, align=4), address)
+
+
+def _give_logs(parameters: Parameters, attended: Buffer, heads: int, n: int) -> None:
+    """Where logarithms lie in what `Attention` gives, and how far those of axes in front are apart."""
+    outer, length = math.prod(map(int, attended.shape[:-3])), int(attended.shape[-1])
+    parameters.size("own_heads", heads)
+    parameters.size("outer_words", attended.size // 2 // outer)
+    start = heads * n * length // 2
+    logs = Layout.contiguous((attended.size // 2 - start,))
+    address = Address(attended.storage, Layout(logs.shape, logs.strides, attended.layout.offset // 2 + start))
+    parameters.pointer("logs", Pointer(F32, align=4), address)
 
 
 def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
@@ -64,29 +65,51 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     parameters = Parameters(U32, call.result.size)
     described = describe([Boxed("q", q, own), Boxed("k", k, KEYS), Boxed("v", v, KEYS)], parameters, allocate, lowering)
     tiles = -(-sizes.n // own)
-    sizes.give(parameters, tiles, algorithm.scale, call.result)
+    sizes.give(parameters, tiles, algorithm.scale)
+    _give_logs(parameters, call.result, sizes.heads, sizes.n)
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = AttentionForm(q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, attention_kernel.build)
     return [described, _launch(kernel, parameters, heads * tiles, attention_kernel.WARPGROUPS[sizes.length], lowering)]
 
 
+def statistics_launches(call: Call, _: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
+    """One launch."""
+    attended, delta = call.operands
+    *front, heads, n = map(int, delta.shape)
+    padded = int(call.result.shape[-2]) // 2 * QUERIES_OF_A_ROW
+    count = math.prod(front) * heads * padded
+    parameters = Parameters(U32, max(2 * count, attended.size))
+    for name, size in (("count", count), ("padded", padded), ("n", n)):
+        parameters.size(name, size)
+    _give_logs(parameters, attended, heads, n)
+    parameters.pointer("delta", Pointer(F32, align=4), Address(delta.storage, delta.layout))
+    parameters.pointer("y", Pointer(F32, align=16), in_words(call.result))
+    kernel = lowering.kernels.get(StatisticsForm(tuple(parameters.specs)), statistics_kernel.build)
+    items = rounded_up(count, statistics_kernel.GROUP)
+    return [Launch(kernel, tuple(parameters.args), (items, 1, 1), (statistics_kernel.GROUP, 1, 1), lowering.where)]
+
+
 def gradient_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
     """Two launches."""
-    algorithm, (*matrices, attended, delta) = call.algorithm, call.operands
+    algorithm, (*matrices, statistics) = call.algorithm, call.operands
     assert isinstance(algorithm, AttentionGradient)
     q, k = matrices[:2]
     sizes, by = _Sizes.of(q, k), algorithm.by
-    parameters = Parameters(U32, max(call.result.size, attended.size))
+    heads, rows = (sizes.heads, sizes.n) if by == "queries" else (sizes.key_heads, sizes.m)
+    parameters = Parameters(U32, max(call.result.size, statistics.size, q.size))
     named = {name: each for name, each in zip("qkvg", matrices, strict=True) if by != "values" or name != "v"}
     boxed = [Boxed(name, each, box_rows(by, sizes.length, name)) for name, each in named.items()]
+    if by != "queries":
+        boxed.append(Boxed("s", statistics, 2 * box_rows(by, sizes.length, "q") // QUERIES_OF_A_ROW))
     described = describe(boxed, parameters, allocate, lowering)
-    heads, rows = (sizes.heads, sizes.n) if by == "queries" else (sizes.key_heads, sizes.m)
     tiles = -(-rows // ROWS_OF_A_GROUP)
-    sizes.give(parameters, tiles, algorithm.scale, attended)
+    sizes.give(parameters, tiles, algorithm.scale)
     if by != "values":
         parameters.number("factor", F32, algorithm.scale)
-        parameters.pointer("delta", Pointer(F32, align=4), Address(delta.storage, delta.layout))
+    if by == "queries":
+        parameters.size("padded", int(statistics.shape[-2]) // 2 * QUERIES_OF_A_ROW)
+        parameters.pointer("statistics", Pointer(F32, align=16), in_words(statistics))
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = GradientForm(by, q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, gradients_kernel.build)

@@ -22,7 +22,7 @@ _GROUP = 32
 
 
 class Boxed(NamedTuple):
-    """An operand (…, heads, rows, length) by its name in a kernel, and how many rows its boxes have."""
+    """An operand (…, heads, rows, columns) by its name in a kernel, and how many rows its boxes have."""
 
     name: str
     operand: Buffer
@@ -56,9 +56,9 @@ def describe(
             given.size(f"{name}_map", first)
         heads = math.prod(map(int, operand.shape[:-2]))
         describing.size(f"{name}_heads", heads)
-        describing.size(f"{name}_rows", operand.shape[-2])
+        for size, length in zip(("rows", "columns"), operand.shape[-2:], strict=True):
+            describing.size(f"{name}_{size}", length)
         first += heads
-    describing.size("columns", operands[0].operand.shape[-1])
     form = _MapsForm(tuple((each.name, each.box_rows) for each in operands), tuple(describing.specs))
     kernel = lowering.kernels.get(form, _build)
     return Launch(kernel, tuple(describing.args), (rounded_up(most, _GROUP), 1, 1), (_GROUP, 1, 1), lowering.where)
@@ -74,10 +74,10 @@ def _build(form: _MapsForm) -> Kernel:
     """Of a form; each work-item describes one matrix of each operand."""
     k = KernelBuilder("describe", group_size=(_GROUP, 1, 1), note="tensor maps of the operands of attention")
     sizes = Body.start(k, form.specs, U32, fp16=False).params
-    number, columns = k.global_id(0, "number"), sizes["columns"]
-    row_words = columns >> 1
+    number = k.global_id(0, "number")
     for name, box_rows in form.boxes:
-        rows = sizes[f"{name}_rows"]
+        rows, columns = sizes[f"{name}_rows"], sizes[f"{name}_columns"]
+        row_words = columns >> 1
         with k.if_(number < sizes[f"{name}_heads"]):
             k.describe_matrix(
                 sizes["maps"],
