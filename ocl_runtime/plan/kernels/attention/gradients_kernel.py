@@ -329,8 +329,8 @@ class _ByKeys(_Gradients):
             self.k.await_boxes(self._kept, number & 1, (number >> 1) & 1)
 
     def _statistics(self, number: Ref, which: int) -> Iterator[tuple[Ref, list[Ref]]]:
-        """The fragments of a block, with the logarithms (0) or deltas (1) of both queries that a work-item has there. They
-        lie as a box has them."""
+        """The fragments of a block, with the logarithms (0) or deltas (1) of both queries that a work-item has there,
+        from where a box has them."""
         k, count = self.k, self._block // 8
         start = k.let((number & 1) * _STATISTICS_WORDS + self._statistics_at, "statistics_at")
         with k.for_(0, count, hint="fragment", unroll=count) as fragment:
