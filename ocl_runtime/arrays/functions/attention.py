@@ -89,7 +89,8 @@ def attention_gradients(
 
     The dtype is that to which all four are promoted, a float. For halves and bfloat16 the scores, the weights and the
     gradients by them are float32; both are rounded to the dtype before they are multiplied, and the products are added
-    in float32. A program with `attention` of the same arrays computes the weights once, unless that is one kernel.
+    in float32. A program with `attention` of the same arrays computes that once. Where `attention` is one kernel, these
+    are three, which store no scores.
 
     Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
 
