@@ -170,7 +170,7 @@ def _is_one_kernel(dtype: DType, scale: float, q: Array, v: Array) -> bool:
     """Whether there is a kernel that stores no scores: of halves, where warpgroups multiply."""
     length = q.shape[-1]
     is_fit = scale > 0 and dtype in {F16, BF16} and length in _LENGTHS and length == v.shape[-1]
-    return is_fit and q._executor.target.warpgroups
+    return is_fit and 0 not in q.shape and q._executor.target.warpgroups
 
 
 def _attended(algorithm: Attention, q: Node, k: Node, v: Node) -> tuple[Node, Node]:

@@ -116,6 +116,16 @@ def test_logarithms_lie_behind_the_results() -> None:
     np.testing.assert_allclose(found.reshape(2, heads, n), np.where(seen.any(-1), logs, np.inf), rtol=1e-5)
 
 
+@pytest.mark.parametrize(("shape", "keys"), [((2, 1, 0, 64), (2, 1, 8, 64)), ((0, 1, 8, 64), (0, 1, 8, 64))])
+def test_without_queries_there_is_nothing(shape: tuple[int, ...], keys: tuple[int, ...]) -> None:
+    with xp.use(InterpretedRuntime(WARPGROUPS)):
+        q, k = np.zeros(shape, "f2"), np.ones(keys, "f2")
+        assert xp.attention(q, k, k).numpy().shape == shape
+        found = xp.attention_gradients(q, k, k, q)
+        assert [x.shape for x in found] == [shape, keys, keys]
+        assert not any(x.numpy().any() for x in found)
+
+
 def test_sums_are_scaled_when_much_greater_scores_come() -> None:
     desk, rng = Desk(WARPGROUPS), np.random.default_rng(3)
     q, k, v = (rng.standard_normal((1, rows, 64)).astype("f2") for rows in (40, 500, 500))
