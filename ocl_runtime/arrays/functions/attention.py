@@ -14,6 +14,7 @@ from ocl_ir.types import BF16, BOOL, F16, F32, DType
 from ocl_runtime.arrays.array import Array, arrays_of
 from ocl_runtime.arrays.functions.creation import arange
 from ocl_runtime.arrays.functions.elementwise import astype, exp, multiply, where
+from ocl_runtime.arrays.functions.joining import pad
 from ocl_runtime.arrays.functions.manipulation import broadcast_to, expand_dims, matrix_transpose, reshape
 from ocl_runtime.arrays.functions.statistics import max as max_of
 from ocl_runtime.arrays.functions.statistics import sum as sum_of
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ocl_runtime.plan.executor import Executor
 
 _LENGTHS = (64, 128)
-"""Of queries, keys and values for which there is one kernel."""
+"""Of queries, keys and values in kernels that store no scores; shorter ones are padded."""
 
 
 def attention(
@@ -49,8 +50,8 @@ def attention(
 
     The dtype is that to which all three are promoted, a float. Scores and their exponentials are float32 for halves and
     bfloat16; the weights are rounded to the dtype before they multiply `v`. Where warpgroups multiply (NVIDIA, compute
-    capability 9.0) halves without a mask, 64 or 128 long, are one kernel, which stores no scores; all else is a
-    product, a softmax and a product.
+    capability 9.0) halves of up to 128 elements are one kernel, which stores no scores (fewer than 64 or 128 are padded
+    before); all else is a product, a softmax and a product.
 
     Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
 
@@ -63,9 +64,11 @@ def attention(
     dtype = _dtype("attention", q, k, v)
     _check("attention", q, k, v)
     factor = _scale(q, scale)
-    if mask is None and _is_one_kernel(dtype, factor, q, v):
-        _, result = _attended(Attention(causal, factor), *(cast(x._node, dtype) for x in (q, k, v)))
-        return Array(result, q._executor)
+    length = _kernel_length(dtype, factor, q, v)
+    if length:
+        nodes = [_padded(x, dtype, length) for x in (q, k, v)]
+        _, result = _attended(Attention(causal, factor), *nodes, *_mask_of("attention", mask, q, k))
+        return _without_padding(result, v, q._executor)
     weights = _weights("attention", q, k, mask, dtype, causal=causal, scale=factor)
     return _result(_product(weights, expand_dims(v, axis=-3), dtype), (*q.shape[:-1], v.shape[-1]), dtype)
 
@@ -108,9 +111,13 @@ def attention_gradients(
             remedy=f"give it the shape of what attention returns: {(*q.shape[:-1], v.shape[-1])}",
         )
     factor = _scale(q, scale)
-    if mask is None and _is_one_kernel(dtype, factor, q, v):
-        nodes = [cast(x._node, dtype) for x in (q, k, v, gradient)]
-        return _gradients_in_kernels(q._executor, *nodes, causal=causal, scale=factor)
+    length = _kernel_length(dtype, factor, q, v)
+    if length:
+        nodes = [_padded(x, dtype, length) for x in (q, k, v, gradient)]
+        masks = _mask_of("attention_gradients", mask, q, k)
+        by = _gradients_in_kernels(q._executor, *nodes, *masks, causal=causal, scale=factor)
+        first, second, third = (_without_padding(x, of, q._executor) for x, of in zip(by, (q, k, v), strict=True))
+        return first, second, third
     # The rows of the heads that share keys are one matrix, so that a product adds them up.
     rows = q.shape[-3] // k.shape[-3] * q.shape[-2]
     weights, queries, above = (
@@ -166,32 +173,57 @@ def _result(x: Array, shape: tuple[int, ...], dtype: DType) -> Array:
     return Array(cast(reshape(x, shape)._node, dtype), x._executor)
 
 
-def _is_one_kernel(dtype: DType, scale: float, q: Array, v: Array) -> bool:
-    """Whether there is a kernel that stores no scores: of halves, where warpgroups multiply."""
-    length = q.shape[-1]
-    is_fit = scale > 0 and dtype in {F16, BF16} and length in _LENGTHS and length == v.shape[-1]
-    return is_fit and 0 not in q.shape and q._executor.target.warpgroups
+def _kernel_length(dtype: DType, scale: float, q: Array, v: Array) -> int:
+    """How long queries, keys and values are in kernels that store no scores, 0 where there are none: these are for
+    halves, where warpgroups multiply."""
+    is_fit = scale > 0 and dtype in {F16, BF16} and 0 not in q.shape and q._executor.target.warpgroups
+    longest = max(q.shape[-1], v.shape[-1])
+    return next((length for length in _LENGTHS if is_fit and longest <= length), 0)
 
 
-def _attended(algorithm: Attention, q: Node, k: Node, v: Node) -> tuple[Node, Node]:
+def _padded(x: Array, dtype: DType, length: int) -> Node:
+    """Rows of a dtype with zeros behind, which change no product."""
+    missing = length - x.shape[-1]
+    return cast((pad(x, [*([(0, 0)] * (x.ndim - 1)), (0, missing)]) if missing else x)._node, dtype)
+
+
+def _without_padding(padded: Node, of: Array, executor: Executor) -> Array:
+    """Rows as long as those of an array."""
+    return Array(graph.index(padded, parse_index(padded.shape, (..., slice(of.shape[-1]))), caller()), executor)
+
+
+def _mask_of(name: str, mask: ArrayLike | None, q: Array, k: Array) -> list[Node]:
+    """A mask as kernels take it, (outer, heads, n, m): what is the same for all heads or rows is there once."""
+    if mask is None:
+        return []
+    (given,) = arrays_of(name, mask)
+    *front, heads, n, _ = q.shape
+    whole = (*front, heads, n, k.shape[-2])
+    broadcast_to(given, whole)  # raises where it does not
+    shape = (*([1] * (len(whole) - given.ndim)), *given.shape)
+    if any(length != 1 for length in shape[:-3]):
+        shape = (*front, *shape[-3:])
+    array = given if given._dtype is BOOL else Array(cast(given._node, F32), given._executor)
+    return [reshape(broadcast_to(array, shape), (math.prod(shape[:-3]), *shape[-3:]))._node]
+
+
+def _attended(algorithm: Attention, q: Node, k: Node, v: Node, *masks: Node) -> tuple[Node, Node]:
     """All that a kernel of attention gives, and the result alone."""
-    whole = graph.custom_call(algorithm, q, k, v, where=caller())
+    whole = graph.custom_call(algorithm, q, k, v, *masks, where=caller())
     heads = parse_index(whole.shape, (..., slice(q.shape[-3]), slice(None), slice(None)))
     return whole, graph.index(whole, heads, caller())
 
 
 def _gradients_in_kernels(
-    executor: Executor, q: Node, k: Node, v: Node, gradient: Node, *, causal: bool, scale: float
-) -> tuple[Array, Array, Array]:
+    executor: Executor, q: Node, k: Node, v: Node, gradient: Node, *masks: Node, causal: bool, scale: float
+) -> list[Node]:
     """By queries, keys and values. Attention itself is computed, too, since results and logarithms are needed."""
-    whole, result = _attended(Attention(causal, scale), q, k, v)
+    whole, result = _attended(Attention(causal, scale), q, k, v, *masks)
     wide = (Array(cast(x, F32), executor) for x in (gradient, result))
     delta = sum_of(multiply(*wide), axis=-1)._node
-    operands = (q, k, v, gradient, graph.custom_call(AttentionStatistics(), whole, delta, where=caller()))
+    operands = (q, k, v, gradient, graph.custom_call(AttentionStatistics(), whole, delta, where=caller()), *masks)
     by: tuple[Literal["queries", "keys", "values"], ...] = ("queries", "keys", "values")
-    algorithms = (AttentionGradient(each, causal, scale) for each in by)
-    first, second, third = (graph.custom_call(algorithm, *operands, where=caller()) for algorithm in algorithms)
-    return Array(first, executor), Array(second, executor), Array(third, executor)
+    return [graph.custom_call(AttentionGradient(each, causal, scale), *operands, where=caller()) for each in by]
 
 
 def _check(name: str, q: Array, k: Array, v: Array) -> None:

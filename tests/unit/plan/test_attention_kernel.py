@@ -116,6 +116,53 @@ def test_logarithms_lie_behind_the_results() -> None:
     np.testing.assert_allclose(found.reshape(2, heads, n), np.where(seen.any(-1), logs, np.inf), rtol=1e-5)
 
 
+MASKS = [
+    ("u1", (2, 1, 1, 70)),  # keys that are only padding
+    ("u1", (40, 70)),
+    ("f4", (2, 1, 70)),
+    ("f2", (2, 2, 40, 70)),
+    ("u1", (40, 1)),
+]
+
+
+@pytest.mark.parametrize(("dtype", "shape"), MASKS)
+@pytest.mark.parametrize("causal", [False, True] if NIGHTLY else [True])
+def test_masks(dtype: str, shape: tuple[int, ...], causal: bool) -> None:
+    rng, sides = np.random.default_rng(len(shape)), ((2, 40), (1, 70), (1, 70), (2, 40))
+    q, k, v, gradient = (rng.standard_normal((2, *side, 64)).astype("f2") for side in sides)
+    mask = rng.random(shape) < 0.7 if dtype == "u1" else rng.standard_normal(shape).astype(dtype)
+    if dtype == "u1":
+        mask[..., :1, :] = False  # who sees nothing at all
+    options = {"causal": causal, "scale": 0.3}
+    with xp.use(InterpretedRuntime(WARPGROUPS)) as runtime:
+        arrays = [xp.asarray(x) for x in (q, k, v, gradient)]
+        result = xp.attention(*arrays[:3], mask=mask, **options)
+        by = xp.attention_gradients(*arrays, mask=mask, **options)
+        xp.compute(result, *by)
+        found = [x.numpy() for x in (result, *by)]
+    names = {launch.kernel.name for launch in runtime.launched}
+    assert {"attention", "attention_by_queries", "attention_by_keys", "attention_by_values"} <= names
+    assert not any("contract" in name for name in names)
+    expected = [by_numpy(q, k, v, mask, **options), *gradients_by_numpy(q, k, v, gradient, mask, **options)]
+    for x, exact in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, exact, atol=4e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("d", "e"), [(24, 40), (80, 64)])
+def test_other_lengths_are_padded(d: int, e: int) -> None:
+    rng = np.random.default_rng(d)
+    q, k, v, gradient = (rng.standard_normal((1, *side)).astype("f2") for side in ((40, d), (70, d), (70, e), (40, e)))
+    with xp.use(InterpretedRuntime(WARPGROUPS)) as runtime:
+        result, by = xp.attention(q, k, v), xp.attention_gradients(q, k, v, gradient)
+        found = [x.numpy() for x in (result, *by)]
+    assert "attention_by_values" in {launch.kernel.name for launch in runtime.launched}
+    options = {"causal": False, "scale": None}
+    expected = [by_numpy(q, k, v, None, **options), *gradients_by_numpy(q, k, v, gradient, None, **options)]
+    for x, exact in zip(found, expected, strict=True):
+        assert x.shape == exact.shape
+        np.testing.assert_allclose(x, exact, atol=4e-3, rtol=1e-3)
+
+
 @pytest.mark.parametrize(("shape", "keys"), [((2, 1, 0, 64), (2, 1, 8, 64)), ((0, 1, 8, 64), (0, 1, 8, 64))])
 def test_without_queries_there_is_nothing(shape: tuple[int, ...], keys: tuple[int, ...]) -> None:
     with xp.use(InterpretedRuntime(WARPGROUPS)):

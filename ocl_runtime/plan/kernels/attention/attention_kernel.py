@@ -11,6 +11,7 @@ Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018;
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,7 +144,7 @@ class _Builder(Parts):
         self._begin_scores(const(0))
         k.await_("products")
         self.release(const(0))
-        self._mask(const(0))
+        self._hide(const(0))
         self._weigh()
         self.pack(self._scores, self._weights, KEYS)
         self._await_next(const(0))
@@ -161,7 +162,7 @@ class _Builder(Parts):
         self._begin_scores(block + 1)
         # No branch comes between products and the wait for them: the assembler then lets nothing overlap.
         k.await_("products", pending=self._begin_sums(block))
-        self._mask(block + 1)
+        self._hide(block + 1)
         factors = self._weigh()
         # What a loop waits for comes between weights and sums: NVIDIA's compiler moves exponentials behind a mere wait
         # for products, where nothing goes on meanwhile.
@@ -173,8 +174,9 @@ class _Builder(Parts):
 
     # ------------------------------------------------------------------ weights
 
-    def _mask(self, block: Ref) -> None:
+    def _hide(self, block: Ref) -> None:
         """Scores of keys that a query does not see are minus infinity, where a block has some."""
+        self.mask(self._scores, KEYS, self._head, self._place(block))
         k, keys = self.k, self.signed("m")
         limit = keys
         if self._causal:
@@ -190,6 +192,11 @@ class _Builder(Parts):
                     key = k.convert(block * KEYS + self.thread * 2 + column, I32)
                     score = k.load(self._scores, number)
                     k.store(self._scores, number, k.op("select", key < own[half], score, float("-inf")))
+
+    def _place(self, block: Ref) -> Callable[[int, Ref], tuple[Ref, Ref]]:
+        """Which query and key a score is of."""
+        key = self.k.let(block * KEYS + self.thread * 2, "key")
+        return lambda half, column: (self._first + self.own_row + 8 * half, key + column)
 
     def _weigh(self) -> list[Ref]:
         """Makes weights of scores; what was added up before is to be scaled by the factors that come back."""

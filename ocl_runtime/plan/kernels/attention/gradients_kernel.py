@@ -249,6 +249,11 @@ class _ByQueries(_Gradients):
 
     def _weigh(self, number: Ref) -> None:
         k, keys = self.k, self.signed("m")
+        first_key = k.let(number * self._block + self.thread * 2, "key")
+        own_row = self._first + self.own_row
+        self.mask(
+            self._scores, self._block, self._own_head, lambda half, column: (own_row + 8 * half, first_key + column)
+        )
         limit = keys
         if self._form.causal:
             limit = k.op("minimum", keys, k.convert(self._first, I32) + self._behind + 1)
@@ -342,8 +347,10 @@ class _ByKeys(_Gradients):
 
     def _weigh(self, number: Ref) -> None:
         k = self.k
+        head, start = self._other(number)
+        query, own_row = k.let(start + self.thread * 2, "query"), self._first + self.own_row
+        self.mask(self._scores, self._block, head, lambda half, column: (query + column, own_row + 8 * half))
         if self._form.causal:
-            _, start = self._other(number)
             last = k.convert(start, I32) + self._behind
             with k.if_(k.convert(self._first, I32) + (ROWS_OF_A_GROUP - 1) > last):
                 for half in HALVES:

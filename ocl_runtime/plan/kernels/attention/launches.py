@@ -11,7 +11,7 @@ from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.types import F32, U32, Pointer
+from ocl_ir.types import BOOL, F32, U8, U32, Pointer
 from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel, statistics_kernel
 from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm, queries
 from ocl_runtime.plan.kernels.attention.gradients_kernel import ROWS_OF_A_GROUP, GradientForm, box_rows
@@ -45,6 +45,21 @@ class _Sizes(NamedTuple):
         parameters.number("scale", F32, scale * math.log2(math.e))
 
 
+def _give_mask(parameters: Parameters, mask: Buffer, sizes: _Sizes, scale: float) -> None:
+    """A mask of (outer, heads, n, m), each of them or 1: bools, or numbers that are added to scores."""
+    outer, heads, n, m = map(int, mask.shape)
+    parameters.size("masks", outer * heads)
+    parameters.size("mask_shared", sizes.heads if heads == 1 else 1)
+    parameters.size("mask_size", n * m)
+    parameters.size("mask_row", m if n > 1 else 0)
+    parameters.size("mask_key", 1 if m > 1 else 0)
+    is_bool = mask.dtype is BOOL
+    if not is_bool:
+        parameters.number("unscaled", F32, 1 / scale)
+    type_ = Pointer(U8, align=1) if is_bool else Pointer(F32, align=4)
+    parameters.pointer("mask", type_, Address(mask.storage, mask.layout))
+
+
 def _give_logs(parameters: Parameters, attended: Buffer, heads: int, n: int) -> None:
     """Where logarithms lie in what `Attention` gives, and how far those of axes in front are apart."""
     outer, length = math.prod(map(int, attended.shape[:-3])), int(attended.shape[-1])
@@ -58,7 +73,7 @@ def _give_logs(parameters: Parameters, attended: Buffer, heads: int, n: int) -> 
 
 def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
     """Two launches."""
-    algorithm, (q, k, v) = call.algorithm, call.operands
+    algorithm, (q, k, v, *masks) = call.algorithm, call.operands
     assert isinstance(algorithm, Attention)
     sizes = _Sizes.of(q, k)
     own, heads = queries(sizes.length), sizes.outer * sizes.heads
@@ -66,6 +81,8 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     described = describe([Boxed("q", q, own), Boxed("k", k, KEYS), Boxed("v", v, KEYS)], parameters, allocate, lowering)
     tiles = -(-sizes.n // own)
     sizes.give(parameters, tiles, algorithm.scale)
+    for mask in masks:
+        _give_mask(parameters, mask, sizes, algorithm.scale)
     _give_logs(parameters, call.result, sizes.heads, sizes.n)
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = AttentionForm(q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
@@ -92,19 +109,20 @@ def statistics_launches(call: Call, _: Callable[[int], Storage], lowering: Lower
 
 def gradient_launches(call: Call, allocate: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
     """Two launches."""
-    algorithm, (*matrices, statistics) = call.algorithm, call.operands
+    algorithm, (q, k, v, g, statistics, *masks) = call.algorithm, call.operands
     assert isinstance(algorithm, AttentionGradient)
-    q, k = matrices[:2]
     sizes, by = _Sizes.of(q, k), algorithm.by
     heads, rows = (sizes.heads, sizes.n) if by == "queries" else (sizes.key_heads, sizes.m)
     parameters = Parameters(U32, max(call.result.size, statistics.size, q.size))
-    named = {name: each for name, each in zip("qkvg", matrices, strict=True) if by != "values" or name != "v"}
+    named = {"q": q, "k": k, "g": g} if by == "values" else {"q": q, "k": k, "v": v, "g": g}
     boxed = [Boxed(name, each, box_rows(by, sizes.length, name)) for name, each in named.items()]
     if by != "queries":
         boxed.append(Boxed("s", statistics, 2 * box_rows(by, sizes.length, "q") // QUERIES_OF_A_ROW))
     described = describe(boxed, parameters, allocate, lowering)
     tiles = -(-rows // ROWS_OF_A_GROUP)
     sizes.give(parameters, tiles, algorithm.scale)
+    for mask in masks:
+        _give_mask(parameters, mask, sizes, algorithm.scale)
     if by != "values":
         parameters.number("factor", F32, algorithm.scale)
     if by == "queries":
