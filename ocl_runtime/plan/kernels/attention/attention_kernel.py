@@ -24,8 +24,6 @@ from ocl_ir.types import F32, I32, U32, DType
 from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES, ROW_WORDS, Parts
 from ocl_runtime.plan.kernels.form import Spec
 
-WARPGROUPS = {64: 3, 128: 2}
-"""Of a group, by the length: as many as have registers enough."""
 KEYS = 128
 """Of a block."""
 _ROOM = 3
@@ -46,9 +44,9 @@ class AttentionForm:
     specs: tuple[Spec, ...]
 
 
-def queries(length: int) -> int:
-    """Of a group."""
-    return WARPGROUPS[length] * ROWS
+def warpgroups(length: int, *, masked: bool) -> int:
+    """Of a group: as many as have registers enough."""
+    return 3 if length == 64 and not masked else 2
 
 
 def build(form: AttentionForm) -> Kernel:
@@ -58,10 +56,11 @@ def build(form: AttentionForm) -> Kernel:
 
 class _Builder(Parts):
     def __init__(self, form: AttentionForm) -> None:
-        self._queries, self._causal = queries(form.length), form.causal
+        own = warpgroups(form.length, masked=any(spec.name == "mask" for spec in form.specs))
+        self._queries, self._causal = own * ROWS, form.causal
         sizes = f"{form.dtype}, {form.length} long, {self._queries} queries, {KEYS} keys at a time"
         note = f"y = softmax(scale q kᵀ) v    {sizes}"
-        super().__init__("attention", note, form.specs, form.dtype, form.length, WARPGROUPS[form.length])
+        super().__init__("attention", note, form.specs, form.dtype, form.length, own)
         self._blocks_at = self._queries * self.boxes * ROW_WORDS
         self._block_words = KEYS * self.boxes * ROW_WORDS
 

@@ -8,12 +8,12 @@ from typing import NamedTuple, Self
 
 from ocl_ir.graph.attention import QUERIES_OF_A_ROW, Attention, AttentionGradient
 from ocl_ir.graph.build import Buffer, Storage
-from ocl_ir.kernel.asynchronous import WARPGROUP
+from ocl_ir.kernel.asynchronous import ROWS, WARPGROUP
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.types import BOOL, F32, U8, U32, Pointer
 from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel, statistics_kernel
-from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm, queries
+from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm
 from ocl_runtime.plan.kernels.attention.gradients_kernel import ROWS_OF_A_GROUP, GradientForm, box_rows
 from ocl_runtime.plan.kernels.attention.maps import Boxed, describe, in_words
 from ocl_runtime.plan.kernels.attention.statistics_kernel import StatisticsForm
@@ -76,10 +76,13 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     algorithm, (q, k, v, *masks) = call.algorithm, call.operands
     assert isinstance(algorithm, Attention)
     sizes = _Sizes.of(q, k)
-    own, heads = queries(sizes.length), sizes.outer * sizes.heads
+    own = attention_kernel.warpgroups(sizes.length, masked=bool(masks))
+    rows, heads = own * ROWS, sizes.outer * sizes.heads
     parameters = Parameters(U32, call.result.size)
-    described = describe([Boxed("q", q, own), Boxed("k", k, KEYS), Boxed("v", v, KEYS)], parameters, allocate, lowering)
-    tiles = -(-sizes.n // own)
+    described = describe(
+        [Boxed("q", q, rows), Boxed("k", k, KEYS), Boxed("v", v, KEYS)], parameters, allocate, lowering
+    )
+    tiles = -(-sizes.n // rows)
     sizes.give(parameters, tiles, algorithm.scale)
     for mask in masks:
         _give_mask(parameters, mask, sizes, algorithm.scale)
@@ -87,7 +90,7 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = AttentionForm(q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, attention_kernel.build)
-    return [described, _launch(kernel, parameters, heads * tiles, attention_kernel.WARPGROUPS[sizes.length], lowering)]
+    return [described, _launch(kernel, parameters, heads * tiles, own, lowering)]
 
 
 def statistics_launches(call: Call, _: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
