@@ -1,8 +1,8 @@
 """Attention and its gradients as algorithms of the library.
 
 Queries are (…, heads, n, d), keys and values (…, key heads, m, d); heads in a row share keys where there are fewer of
-these. `causal`: query i sees keys up to i + m - n. A mask, the last operand if there is one, is (outer, heads, n, m), of
-which each may be 1, in bools or float32. Each is one kernel.
+these. `causal`: query i sees keys up to i + m - n. A mask, the last operand if there is one, is (outer, heads, n, m),
+of which each may be 1, in bools or float32. Each is one kernel.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from ocl_ir.kernel.grammar import (
     team_of,
     walk,
 )
-from ocl_ir.kernel.uniformity import Uniformity, uniformity
+from ocl_ir.kernel.uniformity import uniformity
 from ocl_ir.types import Pointer
 
 
@@ -116,22 +116,22 @@ def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
             yield Fault(fact, stmt, "broadcast of a lane that the whole group knows, or go through local memory")
 
 
-def _is_for_teams(flow: Uniformity, stmt: Stmt, size: int) -> bool:
+def _is_for_teams(kernel: Kernel, stmt: Stmt, size: int) -> bool:
     """Whether only some teams of a size come to a statement, but these as a whole."""
+    flow = uniformity(kernel)
     return flow.cause(stmt) is not None and flow.cause(stmt, size) is None
 
 
 def groups_are_whole_subgroups(kernel: Kernel) -> Iterator[Fault]:
     """A sub-group has as many items as a power of two, and a group that has a size has whole ones, but for those that
     a condition leaves out."""
-    flow = uniformity(kernel)
     for stmt in walk(kernel.body):
         if not isinstance(stmt, SubgroupStmt) or (isinstance(stmt, Collective) and not stmt.size):
             continue
         size, items = stmt.size, math.prod(kernel.group_size) if kernel.group_size is not None else 0
         if size < 1 or size & (size - 1):
             yield Fault(f"a sub-group of {size} work-items", stmt, "use a power of two")
-        elif items % size and not (team_of(stmt) and _is_for_teams(flow, stmt, size)):
+        elif items % size and not (team_of(stmt) and _is_for_teams(kernel, stmt, size)):
             fact = f"a group of {items} work-items is not made of sub-groups of {size}"
             yield Fault(fact, stmt, "use a size that divides the group")
 
