@@ -268,13 +268,29 @@ def map_blocks(stmt: Stmt, change: Callable[[Block], Block]) -> Stmt:
     return stmt
 
 
+_walked: tuple[Block, tuple[Stmt, ...]] = ((), ())
+"""The block that was walked last, whole, and its statements: the verifier walks one kernel some thirty times."""
+
+
 def walk(block: Block) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
+    global _walked  # noqa: PLW0603  # one assignment, so that threads see one pair or the other
+    known, statements = _walked
+    if known is not block:
+        found: list[Stmt] = []
+        _append_all(block, found)
+        statements = tuple(found)
+        if len(statements) > len(block):
+            _walked = block, statements
+    return iter(statements)
+
+
+def _append_all(block: Block, found: list[Stmt]) -> None:
     for stmt in block:
-        yield stmt
+        found.append(stmt)
         if type(stmt) in _WITH_BLOCKS:
             for inner in blocks(stmt):
-                yield from walk(inner)
+                _append_all(inner, found)
 
 
 _OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
