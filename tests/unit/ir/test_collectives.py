@@ -79,6 +79,7 @@ def values_of(dtype: DType, count: int) -> np.ndarray:
     return (rng.integers(0, 9, count) if dtype.kind == "uint" else rng.normal(0, 9, count)).astype(dtype.numpy)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("items", SIZES)
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 @pytest.mark.parametrize("op", ["sum", "prod", "min", "max"])

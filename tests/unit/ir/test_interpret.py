@@ -195,6 +195,7 @@ def run_elementwise(op: Op, dtype: DType, grid: list[np.ndarray], count: int = 1
     return out[: grid[0].size]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("op", "dtype"), cases(), ids=lambda value: getattr(value, "name", ""))
 def test_every_operation_for_every_dtype(op: Op, dtype: DType) -> None:
     grid = operand_grid(op, dtype)

@@ -211,6 +211,7 @@ def joining(dtype: DType, op: str, size: int, group_size: tuple[int, int, int]) 
 NUMBERS = [op for op in (*JOINS, *sorted(SCANS)) if op not in {"any", "all"}]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("dtype", "op"), [(BOOL, "any"), (BOOL, "all"), *((dtype, op) for dtype in (I8, F32, I64) for op in NUMBERS)]
 )

@@ -491,6 +491,7 @@ def test_arrays_without_elements_need_no_launch() -> None:
 AXES = [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("shape", [(3, 4, 70), (70, 3, 5), (2, 70, 33), (1, 1, 1), (65, 1, 1)], ids=str)
 @pytest.mark.parametrize("axes", AXES, ids=str)
 def test_reductions_over_any_axes(desk: Desk, shape: tuple[int, ...], axes: tuple[int, ...]) -> None:

@@ -91,6 +91,7 @@ def tile_of(monkeypatch: pytest.MonkeyPatch, warps: tuple[int, int], fragments: 
     monkeypatch.setattr(tiles, "chosen", only)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("transposed", [lies for lies in LIES if lies != (True, False)], ids=str)
 @pytest.mark.parametrize(
     ("warps", "fragments", "room", "parts"),

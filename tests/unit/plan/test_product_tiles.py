@@ -154,6 +154,7 @@ def vars_of(target: Target) -> dict[str, Any]:
 # ---------------------------------------------------------------------- what is computed of each element
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("target", "dtype"), [(FMA, "f4"), (MATRICES, "f2"), (WARPGROUPS, "f8"), (WARPGROUPS, "f2"), (WARPGROUPS, "tf32")]
 )

@@ -114,6 +114,7 @@ def around(x: Any, down: int, right: int) -> Any:
     return total
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("target", [BUSY, CPU], ids=["gpu", "cpu"])
 @pytest.mark.parametrize(("down", "right"), [(2, 2), (2, 3), (15, 0), (0, 15)])
 @pytest.mark.parametrize("shape", [(40, 48), (41, 47), (33, 31)])
