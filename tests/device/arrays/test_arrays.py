@@ -275,7 +275,7 @@ NO_VALUES = {
     "isdtype", "result_type", "e", "inf", "nan", "pi", "newaxis", "bool", "int8", "int16", "int32", "int64", "uint8",
     "uint16", "uint32", "uint64", "float16", "float32", "float64", "bfloat16", "complex64", "complex128",
     "Download", "allocate", "compute_into", "download", "pinned_empty", "upload", "from_dlpack", "from_pyopencl",
-    "explain", "__array_namespace_info__", "broadcast_shapes",
+    "explain", "precision", "__array_namespace_info__", "broadcast_shapes",
 }  # fmt: skip
 """Names of `ocl_runtime.arrays` that compute nothing; other files test them."""
 ELSEWHERE = {
