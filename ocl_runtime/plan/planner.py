@@ -266,7 +266,7 @@ class _Planner:
         """What an algorithm computes of its operands, over one of them where that can be."""
         memory, algorithm, layout = self._memory, root.algorithm, Layout.contiguous(root.shape)
         leaves = [value for value in bundle.values if isinstance(value, Leaf)]
-        operands = [self._in_rows(memory.source(leaf)) for leaf in leaves]
+        operands = [self._in_rows(memory.source(leaf), algorithm.alignment) for leaf in leaves]
         storage = None
         if algorithm.overwrites is not None:
             number = algorithm.overwrites
@@ -279,10 +279,10 @@ class _Planner:
         self.launches += call_launches(call, self._executor.allocate, self._lowering(root.where))
         return target
 
-    def _in_rows(self, leaf: Leaf) -> Buffer:
-        """What is read, as elements in row-major order."""
-        source = leaf.source
-        if isinstance(source, Buffer) and leaf.layout.is_dense:
+    def _in_rows(self, leaf: Leaf, alignment: int = 1) -> Buffer:
+        """What is read, as elements in row-major order that begin at a multiple of so many bytes."""
+        source, start = leaf.source, leaf.layout.offset * leaf.source.dtype.size
+        if isinstance(source, Buffer) and leaf.layout.is_dense and start % alignment == 0:
             return buffer(source.storage, source.dtype, leaf.layout)
         dense = self._dense(leaf).source
         assert isinstance(dense, Buffer)

@@ -2,16 +2,19 @@
 
 Queries are (…, heads, n, d), keys and values (…, key heads, m, d); heads in a row share keys where there are fewer of
 these. `causal`: query i sees keys up to i + m - n. A mask, the last operand if there is one, is (outer, heads, n, m),
-of which each may be 1, in bools or float32. Each is one kernel.
+of which each may be 1, in bools. Each is one kernel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ocl_ir.graph.library_algorithm import LibraryAlgorithm, Typed
 from ocl_ir.types import F32
+
+BOX_ALIGNMENT = 16
+"""Bytes that divide where a matrix begins of which boxes are copied."""
 
 
 def log_heads(heads: int, length: int) -> int:
@@ -26,6 +29,7 @@ class Attention(LibraryAlgorithm):
 
     causal: bool
     scale: float
+    alignment: ClassVar[int] = BOX_ALIGNMENT
 
     def result(self, *operands: Typed) -> Typed:
         """As the queries, and a little more."""
@@ -57,6 +61,7 @@ class AttentionGradient(LibraryAlgorithm):
     by: Literal["queries", "keys", "values"]
     causal: bool
     scale: float
+    alignment: ClassVar[int] = BOX_ALIGNMENT
 
     def result(self, *operands: Typed) -> Typed:
         """As what it is by."""

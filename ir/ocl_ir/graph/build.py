@@ -274,7 +274,7 @@ def contract(left: Node, right: Node, where: Where = "", *, wide: bool = False, 
     shape, dtype = (*left.shape[:-1], right.shape[-1]), left.dtype
     joined = dtype if dtype.is_integer else accumulator("sum", dtype)  # integers wrap the same in any width
     dtype = joined if wide else dtype
-    if left.shape[-1] == 0:
+    if left.shape[-1] == 0 or 0 in shape:
         return scalar(dtype.value(0), dtype, shape)
     if 1 in shape[-2:]:
         return convert(_vectors(left, right, joined, where or caller()), dtype)

@@ -27,6 +27,8 @@ class LibraryAlgorithm:
 
     __slots__ = ()
 
+    alignment: ClassVar[int] = 1
+    """Bytes that divide where operands begin: others are copied."""
     overwrites: ClassVar[int | None] = None
     """The operand in whose memory the result may be, if nobody else needs it: one of the same dtype and size."""
 

@@ -49,33 +49,26 @@ class Pending:
         self._values, self._accesses, self._faults = values, accesses, faults
         self._open: list[_Begun] = []
         self._batches: list[list[_Begun]] = []
-        self._products: dict[int, list[_Begun]] = {}
-        """Those of each warpgroup."""
+        self._products: list[list[_Begun]] = []
 
-    def batch(self, stmt: Commit | Await, items: Data) -> None:
-        """Ends a batch of copies, or does what must be done for some work-items."""
+    def batch(self, stmt: Commit | Await) -> None:
+        """Ends a batch of copies, or does what must be done."""
         if isinstance(stmt, Commit):
             self._batches.append(self._open)
             self._open = []
-        elif stmt.what == "copies":
-            count = max(len(self._batches) - stmt.pending, 0)
-            for each in (each for batch in self._batches[:count] for each in batch):
-                each.finish()
-            del self._batches[:count]
-        else:
-            for number in np.unique(items // WARPGROUP).tolist():
-                begun = self._products.get(number, [])
-                count = max(len(begun) - stmt.pending, 0)
-                for each in begun[:count]:
-                    each.finish()
-                del begun[:count]
+            return
+        begun = self._batches if stmt.what == "copies" else self._products
+        count = max(len(begun) - stmt.pending, 0)
+        for each in (each for batch in begun[:count] for each in batch):
+            each.finish()
+        del begun[:count]
 
     def end(self) -> None:
         """Raises `IRError` where a group ends before what it has begun."""
         for each in self._open:
             remedy = "commit copies, and await them"
             self._faults.fail(IRError, "a group ends with a copy that no commit follows", each.stmt, remedy)
-        for each in (each for batch in (*self._batches, *self._products.values()) for each in batch):
+        for each in (each for batch in (*self._batches, *self._products) for each in batch):
             what = "copies" if isinstance(each.stmt, CopyAsync) else "products"
             self._faults.fail(IRError, f"a group ends while {what} go on", each.stmt, f"await all {what} before")
 
@@ -114,10 +107,9 @@ class Pending:
     # ------------------------------------------------------------------ products
 
     def multiply(self, stmt: WarpgroupMultiply, items: Data) -> None:
-        """Begins the products of warpgroups."""
-        for first in range(0, items.size, WARPGROUP):
-            own = items[first : first + WARPGROUP]
-            self._products.setdefault(int(own[0]) // WARPGROUP, []).append(self._begun(stmt, own))
+        """Begins the products of all warpgroups."""
+        warpgroups = [items[first : first + WARPGROUP] for first in range(0, items.size, WARPGROUP)]
+        self._products.append([self._begun(stmt, own) for own in warpgroups])
 
     def _begun(self, stmt: WarpgroupMultiply, items: Data) -> _Begun:
         finish_left = self._held(stmt, items) if stmt.left_lies is None else self._left(stmt, items, stmt.left_lies)

@@ -54,15 +54,15 @@ class _Begun(NamedTuple):
 
 @dataclass
 class _Barrier:
-    """How many boxes a turn has; the boxes of this turn and the intervals of its releases; how many turns are over; of
-    the last one which work-items have waited for it, and the interval before which its releases order all."""
+    """How many boxes a turn has; which work-items have waited for the last one; the boxes of this turn and its
+    releases, by whom and before which interval; how many turns are over; the releases of the last one."""
 
     boxes: int
     awaited: Data
     begun: list[_Begun] = field(default_factory=list)
-    releases: list[int] = field(default_factory=list)
+    releases: list[tuple[Data, int]] = field(default_factory=list)
     turns: int = 0
-    ordered: int = 0
+    released: list[tuple[Data, int]] = field(default_factory=list)
 
 
 class Boxes:
@@ -181,7 +181,7 @@ class Boxes:
                 fact = f"{count} boxes for barrier {number}, which waits for {barrier.boxes}"
                 remedy = "copy as many boxes in each turn as the barrier was made for, and await one turn after another"
                 self._faults.fail(IRError, fact, stmt, remedy)
-            barrier.awaited, barrier.ordered = self._nobody(), min(barrier.releases, default=0)
+            barrier.awaited, barrier.released = self._nobody(), barrier.releases
             self._passed(barrier, own)
             for begun in barrier.begun:
                 begun.finish(barrier.awaited)
@@ -191,7 +191,8 @@ class Boxes:
         """Work-items have waited for the last turn."""
         barrier.awaited[items] = True
         if self._clock is not None:
-            self._clock.awaited(items, barrier.ordered)
+            for releasing, interval in barrier.released:
+                self._clock.awaited(items, releasing, interval)
 
     def _release(self, stmt: ReleaseBoxes, items: Data) -> None:
         numbers = self._values.at(stmt.number, items)
@@ -202,7 +203,8 @@ class Boxes:
             if teams.size * stmt.size != own.size:
                 fact = f"{own.size} work-items come to a release, in {teams.size} parts of {stmt.size}"
                 self._faults.fail(IRError, fact, stmt, f"let all {stmt.size} neighbours come to it")
-            self._barrier(stmt, number, own).releases += [interval] * teams.size
+            releases = self._barrier(stmt, number, own).releases
+            releases += [(own[own // stmt.size == team], interval) for team in teams]
 
     def _barrier(self, stmt: CopyBox | AwaitBoxes | ReleaseBoxes, number: int, items: Data) -> _Barrier:
         self._accesses.reach(stmt, ATOMIC, stmt.barriers, np.full(items.size, number), items)

@@ -12,7 +12,7 @@ from ocl_ir.interpret.arguments import Launch, Triple
 from ocl_ir.interpret.memory import Memory
 from ocl_ir.interpret.operation import Data, overflows
 from ocl_ir.interpret.races import Race, Touch
-from ocl_ir.kernel.grammar import Collective, GroupStmt, Kernel, Let, Stmt, team_of, walk
+from ocl_ir.kernel.grammar import GroupStmt, Kernel, Let, Stmt, SubgroupStmt, walk
 from ocl_ir.kernel.printer import neighbourhood
 from ocl_ir.types import element
 
@@ -53,22 +53,15 @@ class Faults:
         """Where a statement stands, with its neighbours."""
         return neighbourhood(self._kernel, stmt)
 
-    def check_together(self, stmt: GroupStmt, active: Data) -> Data:
-        """The work-items that come to a statement together. Raises `IRError` where only a part of a group comes, or of
-        a team of neighbours where these are enough, or the group is not made of whole sub-groups."""
-        team = team_of(stmt) or active.size
-        teams = np.pad(active, (0, -active.size % team)).reshape(-1, team)
-        broken = teams.any(axis=1) & ~teams.all(axis=1)
-        if broken.any():
-            kind, number = type(stmt).__name__.lower(), int(np.argmax(broken))
-            first = number * team + int(np.argmin(teams[number]))
-            if first >= active.size:
-                fact = f"group {self.group} has {active.size} work-items, which are no whole sub-groups of {team}"
-                self.fail(IRError, fact, stmt, "launch groups that the sub-group's size divides")
-            reached = f"{np.count_nonzero(active)} of {active.size} work-items reach it"
-            fact = f"divergent {kind}: {reached}, {self.work_item(first)} does not"
+    def check_whole_group(self, stmt: GroupStmt, active: Data) -> Data:
+        """All work-items of a group. Raises `IRError` where only a part of them comes to a statement, or they are no
+        whole sub-groups, which it is about."""
+        if not active.all():
+            kind = type(stmt).__name__.lower()
+            reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)))
+            fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
             self.fail(IRError, fact, stmt, f"move the {kind} to where the whole group passes")
-        size = stmt.size if isinstance(stmt, Collective) else 0
+        size = stmt.size if isinstance(stmt, SubgroupStmt) else 0
         if size and active.size % size:
             fact = f"group {self.group} has {active.size} work-items, which are no whole sub-groups of {size}"
             self.fail(IRError, fact, stmt, "launch groups that the sub-group's size divides")

@@ -187,7 +187,7 @@ class _Machine:
             case Shuffle():
                 self._shuffle(stmt, active)
             case MatrixMultiply():
-                items = self._faults.check_together(stmt, active)
+                items = self._faults.check_whole_group(stmt, active)
                 left, right, sums = (self._values.at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
                 self._values.define(stmt.result.id, stmt.result.type, items, multiplied(stmt.dtype, left, right, sums))
             case Print():
@@ -201,11 +201,12 @@ class _Machine:
                 self._returned = self._returned | active
                 return self._nobody()
             case Commit() | Await():
-                self._pending.batch(stmt, self._faults.check_together(stmt, active))
+                self._faults.check_whole_group(stmt, active)
+                self._pending.batch(stmt)
             case CopyAsync():
                 self._pending.copy(stmt, items)
             case WarpgroupMultiply():
-                self._pending.multiply(stmt, self._faults.check_together(stmt, active))
+                self._pending.multiply(stmt, self._faults.check_whole_group(stmt, active))
             case DescribeMatrix() | InitBoxes() | CopyBox() | AwaitBoxes() | ReleaseBoxes():
                 self._boxes.run(stmt, items)
         return active
@@ -256,14 +257,14 @@ class _Machine:
             self._faults.fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
 
     def _barrier(self, stmt: Barrier, active: Data) -> None:
-        self._faults.check_together(stmt, active)
+        self._faults.check_whole_group(stmt, active)
         self.counters.barriers += 1
         for space, named in (("local", stmt.local), ("global", stmt.global_)):
             if named and space in self._clocks:
                 self._clocks[space].barrier()
 
     def _collective(self, stmt: Collective, active: Data) -> None:
-        items = self._faults.check_together(stmt, active)
+        items = self._faults.check_whole_group(stmt, active)
         values, lane = self._values.at(stmt.value, items), 0
         if stmt.lane is not None:
             lane = int(self._values.at(stmt.lane, items)[0])
@@ -275,12 +276,12 @@ class _Machine:
         self._values.define(stmt.result.id, element(stmt.value.type), items, result)
 
     def _shuffle(self, stmt: Shuffle, active: Data) -> None:
-        items = self._faults.check_together(stmt, active)
+        items = self._faults.check_whole_group(stmt, active)
         values, whose = self._values.at(stmt.value, items), self._values.at(stmt.lane, items)
         outside = (whose < 0) | (whose >= stmt.size)
         if np.count_nonzero(outside):
             at = int(np.argmax(outside))
-            asks = f"{self._faults.work_item(int(items[at]))} asks for lane {whose[at]} of its sub-group"
+            asks = f"{self._faults.work_item(at)} asks for lane {whose[at]} of its sub-group"
             fact = f"{asks}, which has {stmt.size} work-items"
             self._faults.fail(IRError, fact, stmt, "name a lane below the sub-group's size")
         self._values.define(stmt.result.id, element(stmt.value.type), items, exchanged(values, whose, stmt.size))

@@ -56,8 +56,11 @@ class Clock:
         self._statements = statements
         self._interval = _NEVER
         self._group_starts: list[int] = []
-        self._ordered = np.zeros(items, np.int64)
-        """For each work-item the first interval that has no order before it."""
+        self._since = 0
+        """The first interval behind the last barrier."""
+        self._ordered: Data | None = None
+        """Where there were releases since: for each work-item, the first interval of each other one that has no order
+        before what it does now."""
 
     def start_group(self) -> None:
         """The next group begins."""
@@ -67,16 +70,20 @@ class Clock:
     def barrier(self) -> None:
         """A barrier of this space: what came before is ordered before what comes now."""
         self._interval += 1
-        self._ordered[:] = self._interval
+        self._since, self._ordered = self._interval, None
 
     def release(self) -> int:
-        """Some work-items say that they are done; gives the interval before which all is for who waits for them."""
+        """Some work-items say that they are done; gives the interval before which all that they did is for who waits
+        for them."""
         self._interval += 1
         return self._interval
 
-    def awaited(self, items: Data, interval: int) -> None:
-        """Work-items have waited for that."""
-        self._ordered[items] = np.maximum(self._ordered[items], interval)
+    def awaited(self, items: Data, releasing: Data, interval: int) -> None:
+        """Work-items have waited for what others have released."""
+        if self._ordered is None:
+            self._ordered = np.full((self._items, self._items), self._since, np.int64)
+        pairs = np.ix_(items, releasing)
+        self._ordered[pairs] = np.maximum(self._ordered[pairs], interval)
 
     def stamps(self, items: Data, statement: int) -> Data:
         """The stamps of touches by work-items, now."""
@@ -91,12 +98,15 @@ class Clock:
 
     def is_unordered(self, stamps: Data, items: Data) -> Data:
         """Which stamps have no order before what work-items do now."""
-        unordered: Data = stamps >= self._ordered[items] * self._items * self._statements
+        intervals, touching = stamps // (self._items * self._statements), stamps // self._statements % self._items
+        ordered = self._since if self._ordered is None else self._ordered[items, touching]
+        unordered: Data = (intervals >= ordered) & (stamps != _NEVER)
         return unordered
 
     def is_over(self, stamp: int) -> bool:
         """Whether a stamp has an order before whatever any work-item does now."""
-        return stamp < int(self._ordered.min()) * self._items * self._statements
+        interval, touching = stamp // (self._items * self._statements), stamp // self._statements % self._items
+        return interval < (self._since if self._ordered is None else int(self._ordered[:, touching].min()))
 
     def is_another_group(self, stamps: Data) -> Data:
         """Which stamps are of a group that ran before."""

@@ -34,7 +34,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from ocl_ir.kernel.asynchronous import (
     ASYNC_OPERANDS,
-    WARPGROUP,
     AsyncStmt,
     Await,
     AwaitBoxes,
@@ -203,18 +202,6 @@ class Return(Statement):
 SubgroupStmt: TypeAlias = Collective | Shuffle | MatrixMultiply | WarpgroupMultiply
 """What whole sub-groups of `size` items do; of a collective without size, the group."""
 GroupStmt: TypeAlias = Barrier | SubgroupStmt | Commit | Await
-
-
-def team_of(stmt: GroupStmt) -> int:
-    """How many neighbours come to a statement together, all of them or none; 0: the whole group."""
-    match stmt:
-        case Shuffle() | MatrixMultiply() | WarpgroupMultiply():
-            return stmt.size
-        case Await(what="products"):
-            return WARPGROUP
-    return 0
-
-
 """To what the whole group comes, or nobody."""
 Stmt: TypeAlias = (
     Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle

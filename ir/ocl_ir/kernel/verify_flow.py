@@ -20,11 +20,9 @@ from ocl_ir.kernel.grammar import (
     Kernel,
     Local,
     Return,
-    Stmt,
     SubgroupStmt,
     While,
     blocks,
-    team_of,
     walk,
 )
 from ocl_ir.kernel.uniformity import uniformity
@@ -80,7 +78,7 @@ def vectorized_loops_are_independent(kernel: Kernel) -> Iterator[Fault]:
 
 def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
     """Each barrier orders some memory; it, and whatever else a group does together, is in no loop's header, and every
-    work-item of the group comes to it or none; to what fewer work-items do together, all of these or none."""
+    work-item of the group comes to it or none."""
     if not any(isinstance(stmt, GroupStmt) for stmt in walk(kernel.body)):
         return
     headers = {id(stmt) for loop in walk(kernel.body) if isinstance(loop, While) for stmt in walk(loop.header)}
@@ -88,8 +86,7 @@ def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
     for stmt in walk(kernel.body):
         if not isinstance(stmt, GroupStmt):
             continue
-        team, kind = team_of(stmt), type(stmt).__name__.lower()
-        cause = flow.cause(stmt, team) if team else flow.cause(stmt)
+        cause, kind = flow.cause(stmt), type(stmt).__name__.lower()
         if isinstance(stmt, Barrier) and not (stmt.local or stmt.global_):
             yield Fault("a barrier that orders no memory", stmt, "name local or global memory, or remove it")
         elif id(stmt) in headers:
@@ -116,22 +113,15 @@ def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:
             yield Fault(fact, stmt, "broadcast of a lane that the whole group knows, or go through local memory")
 
 
-def _is_for_teams(kernel: Kernel, stmt: Stmt, size: int) -> bool:
-    """Whether only some teams of a size come to a statement, but these as a whole."""
-    flow = uniformity(kernel)
-    return flow.cause(stmt) is not None and flow.cause(stmt, size) is None
-
-
 def groups_are_whole_subgroups(kernel: Kernel) -> Iterator[Fault]:
-    """A sub-group has as many items as a power of two, and a group that has a size has whole ones, but for those that
-    a condition leaves out."""
+    """A sub-group has as many items as a power of two, and a group that has a size has whole ones."""
     for stmt in walk(kernel.body):
         if not isinstance(stmt, SubgroupStmt) or (isinstance(stmt, Collective) and not stmt.size):
             continue
         size, items = stmt.size, math.prod(kernel.group_size) if kernel.group_size is not None else 0
         if size < 1 or size & (size - 1):
             yield Fault(f"a sub-group of {size} work-items", stmt, "use a power of two")
-        elif items % size and not (team_of(stmt) and _is_for_teams(kernel, stmt, size)):
+        elif items % size:
             fact = f"a group of {items} work-items is not made of sub-groups of {size}"
             yield Fault(fact, stmt, "use a size that divides the group")
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ocl_ir.graph.build import Node
     from ocl_runtime.plan.executor import Executor
 
+_MOST = 2**31
+"""Elements of an array that kernels count."""
 _LENGTHS = (64, 128)
 """Of queries, keys and values in kernels that store no scores; shorter ones are padded."""
 
@@ -64,10 +66,11 @@ def attention(
     dtype = _dtype("attention", q, k, v)
     _check("attention", q, k, v)
     factor = _scale(q, scale)
-    length = _kernel_length(dtype, factor, q, v)
+    masks = [] if mask is None else list(arrays_of("attention", mask))
+    length = _kernel_length(dtype, factor, q, k, v, *masks)
     if length:
         nodes = [_padded(x, dtype, length) for x in (q, k, v)]
-        _, result = _attended(Attention(causal, factor), *nodes, *_mask_of("attention", mask, q, k))
+        _, result = _attended(Attention(causal, factor), *nodes, *_masks_of(masks, q, k))
         return _without_padding(result, v, q._executor)
     weights = _weights("attention", q, k, mask, dtype, causal=causal, scale=factor)
     return _result(_product(weights, expand_dims(v, axis=-3), dtype), (*q.shape[:-1], v.shape[-1]), dtype)
@@ -111,11 +114,11 @@ def attention_gradients(
             remedy=f"give it the shape of what attention returns: {(*q.shape[:-1], v.shape[-1])}",
         )
     factor = _scale(q, scale)
-    length = _kernel_length(dtype, factor, q, v)
+    masks = [] if mask is None else list(arrays_of("attention_gradients", mask))
+    length = _kernel_length(dtype, factor, q, k, v, *masks)
     if length:
         nodes = [_padded(x, dtype, length) for x in (q, k, v, gradient)]
-        masks = _mask_of("attention_gradients", mask, q, k)
-        by = _gradients_in_kernels(q._executor, *nodes, *masks, causal=causal, scale=factor)
+        by = _gradients_in_kernels(q._executor, *nodes, *_masks_of(masks, q, k), causal=causal, scale=factor)
         first, second, third = (_without_padding(x, of, q._executor) for x, of in zip(by, (q, k, v), strict=True))
         return first, second, third
     # The rows of the heads that share keys are one matrix, so that a product adds them up.
@@ -173,10 +176,12 @@ def _result(x: Array, shape: tuple[int, ...], dtype: DType) -> Array:
     return Array(cast(reshape(x, shape)._node, dtype), x._executor)
 
 
-def _kernel_length(dtype: DType, scale: float, q: Array, v: Array) -> int:
+def _kernel_length(dtype: DType, scale: float, q: Array, k: Array, v: Array, *masks: Array) -> int:
     """How long queries, keys and values are in kernels that store no scores, 0 where there are none: these are for
-    halves, where warpgroups multiply."""
-    is_fit = scale > 0 and dtype in {F16, BF16} and 0 not in q.shape and q._executor.target.warpgroups
+    halves, where warpgroups multiply, and masks of bools. Numbers that are added may be so large that what is left of
+    scores does not fit into one float32."""
+    is_fit = scale > 0 and dtype in {F16, BF16} and 0 not in q.shape and all(mask._dtype is BOOL for mask in masks)
+    is_fit = is_fit and q._executor.target.warpgroups and max(x.size for x in (q, k, v, *masks)) < _MOST
     longest = max(q.shape[-1], v.shape[-1])
     return next((length for length in _LENGTHS if is_fit and longest <= length), 0)
 
@@ -192,19 +197,17 @@ def _without_padding(padded: Node, of: Array, executor: Executor) -> Array:
     return Array(graph.index(padded, parse_index(padded.shape, (..., slice(of.shape[-1]))), caller()), executor)
 
 
-def _mask_of(name: str, mask: ArrayLike | None, q: Array, k: Array) -> list[Node]:
-    """A mask as kernels take it, (outer, heads, n, m): what is the same for all heads or rows is there once."""
-    if mask is None:
-        return []
-    (given,) = arrays_of(name, mask)
+def _masks_of(masks: list[Array], q: Array, k: Array) -> list[Node]:
+    """A mask, if there is one, as kernels take it, (outer, heads, n, m), of which what is the same is there once."""
     *front, heads, n, _ = q.shape
-    whole = (*front, heads, n, k.shape[-2])
-    broadcast_to(given, whole)  # raises where it does not
-    shape = (*([1] * (len(whole) - given.ndim)), *given.shape)
-    if any(length != 1 for length in shape[:-3]):
-        shape = (*front, *shape[-3:])
-    array = given if given._dtype is BOOL else Array(cast(given._node, F32), given._executor)
-    return [reshape(broadcast_to(array, shape), (math.prod(shape[:-3]), *shape[-3:]))._node]
+    whole, nodes = (*front, heads, n, k.shape[-2]), []
+    for mask in masks:
+        broadcast_to(mask, whole)  # raises where it does not
+        shape = (*([1] * (len(whole) - mask.ndim)), *mask.shape)
+        if any(length != 1 for length in shape[:-3]):
+            shape = (*front, *shape[-3:])
+        nodes.append(reshape(broadcast_to(mask, shape), (math.prod(shape[:-3]), *shape[-3:]))._node)
+    return nodes
 
 
 def _attended(algorithm: Attention, q: Node, k: Node, v: Node, *masks: Node) -> tuple[Node, Node]:

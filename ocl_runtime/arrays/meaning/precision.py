@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ContextDecorator
 from contextvars import ContextVar
-from typing import Literal, TypeAlias, get_args
+from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from ocl_ir.source_line import calling_line
 from ocl_runtime.errors import SettingError
 
 Precision: TypeAlias = Literal["float32", "tf32"]
+_F = TypeVar("_F", bound=Callable[..., Any])
 _PRECISIONS = get_args(Precision)
 _chosen: ContextVar[Precision] = ContextVar("ocl_runtime_precision", default="float32")
 
 
-@contextmanager
-def precision(name: Precision) -> Iterator[None]:
+class _Block(ContextDecorator):
+    """A block of code, or a function, with a precision of its own."""
+
+    def __init__(self, name: Precision) -> None:
+        self._name: Precision = name
+        self._before: list[Precision] = []
+
+    def __call__(self, function: _F) -> _F:
+        if iscoroutinefunction(function) or isgeneratorfunction(function) or isasyncgenfunction(function):
+            raise SettingError(
+                f"{function.__name__} goes on after its call, when its decorator is over",
+                place=calling_line(),
+                remedy="write `with ocl.precision(…):` in it, around what is built without a pause",
+            )
+        return super().__call__(function)
+
+    def _recreate_cm(self) -> _Block:
+        """One for each call: several may be on their way."""
+        return _Block(self._name)
+
+    def __enter__(self) -> None:
+        before = _chosen.get()
+        try:  # an interrupt may come as `set` returns
+            _chosen.set(self._name)
+        except BaseException:
+            _chosen.set(before)
+            raise
+        self._before.append(before)
+
+    def __exit__(self, *_: object) -> None:
+        _chosen.set(self._before.pop())
+
+
+def precision(name: Precision) -> _Block:
     """Products of float32 that are built in a block of code may be multiplied less exactly, and faster.
 
         with ocl.precision("tf32"):
@@ -28,18 +62,13 @@ def precision(name: Precision) -> Iterator[None]:
 
     It counts for `@`, `matmul`, `tensordot`, `einsum`, `conv` and `attention` of float32 matrices, in the calling
     thread, and is decided where the product is built, whenever that is computed. Other dtypes, products with vectors
-    and what `linalg` multiplies in its algorithms are not touched. It is a decorator, too. Raises `SettingError` for
-    another name.
+    and what `linalg` multiplies in its algorithms are not touched. It is a decorator, too, of functions that do not go
+    on after their call. Blocks are left in the opposite order. Raises `SettingError` for another name.
     """
     if name not in _PRECISIONS:
         names = " or ".join(f'"{each}"' for each in _PRECISIONS)
         raise SettingError(f"{name!r} is no precision of products", place=calling_line(), remedy=f"choose {names}")
-    before = _chosen.get()
-    try:  # and only then: an interrupt may come as `set` returns
-        _chosen.set(name)
-        yield
-    finally:
-        _chosen.set(before)
+    return _Block(name)
 
 
 def chosen_precision() -> Precision:

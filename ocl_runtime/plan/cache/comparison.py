@@ -14,6 +14,7 @@ from typing import Any, Final
 from ocl_ir.graph.build import (
     Assign,
     Buffer,
+    Contract,
     CustomCall,
     Elementwise,
     Gather,
@@ -35,6 +36,7 @@ from ocl_runtime.plan.structure import Structure
 _OWN: Final[dict[type, tuple[str, ...]]] = {
     Assign: ("region",),
     Buffer: ("layout",),
+    Contract: ("factor",),
     CustomCall: ("algorithm",),
     Elementwise: ("op",),
     Iota: ("layout",),

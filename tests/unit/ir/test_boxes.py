@@ -541,3 +541,22 @@ def test_only_who_waits_for_a_release_comes_behind_it(waits: bool) -> None:
     else:
         with pytest.raises(DataRaceError, match=r"data race on cell\["):
             run(k.build(), arguments, (64,))
+
+
+def test_a_release_orders_only_what_who_releases_has_done() -> None:
+    k = KernelBuilder("part", group_size=(64, 1, 1))
+    cell, released = k.array(U32, 1, hint="cell"), k.array(U64, 1, hint="released")
+    item = k.item("local_id", hint="item")
+    with k.if_(item == 0):
+        k.init_boxes(released, 1, 1)
+    k.barrier()
+    with k.if_(item == 40):
+        k.store(cell, 0, 1)
+    with k.if_(item < 32):
+        k.release_boxes(released, 0)
+    with k.if_(item == 1):
+        k.await_boxes(released, 0, 0)
+        k.store(cell, 0, 2)
+    verify(k.build())
+    with pytest.raises(DataRaceError, match=r"data race on cell\["):
+        run(k.build(), {}, (64,))

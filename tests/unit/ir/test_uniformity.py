@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from ocl_ir.kernel.builder import KernelBuilder, Ref
-from ocl_ir.kernel.grammar import Barrier, For, If, Kernel, Stmt, Store, While, walk
+from ocl_ir.kernel.grammar import Barrier, For, If, Kernel, Stmt, While, walk
 from ocl_ir.kernel.uniformity import uniformity
 from ocl_ir.types import I32, U32
 
@@ -206,54 +204,3 @@ def test_the_cause_is_the_statement_whose_condition_varies() -> None:
         k.return_()
     k.barrier()
     assert isinstance(cause_of_only_barrier(k.build()), If)
-
-
-@pytest.mark.parametrize(("condition", "team"), [
-    (lambda item: item < 256, 256),
-    (lambda item: item >= 96, 32),
-    (lambda item: item <= 63, 64),
-    (lambda item: item > 63, 64),
-    (lambda item: item.builder.op("udiv", item, 128) < 2, 128),
-    (lambda item: (item < 128) & (item.builder.op("udiv", item, 32) < 2), 32),
-    (lambda item: item < 100, 4),
-    (lambda item: item == 64, 1),
-    (lambda item: item + 1 < 64, 1),
-])  # fmt: skip
-def test_teams_come_together(condition: Callable[[Ref], Ref], team: int) -> None:
-    k = KernelBuilder("teams", group_size=(512, 1, 1))
-    x = k.array(U32, 1)
-    with k.if_(condition(k.item("local_id"))):
-        k.store(x, 0, 1)
-    kernel = k.build()
-    (store,) = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Store))
-    flow = uniformity(kernel)
-    assert flow.cause(store) is not None
-    assert flow.cause(store, team) is None
-    assert flow.cause(store, 2 * team) is not None
-
-
-def test_the_smallest_team_counts() -> None:
-    k = KernelBuilder("nested", group_size=(512, 1, 1))
-    item, x = k.item("local_id"), k.array(U32, 1)
-    with k.if_(item < 256):
-        k.barrier()
-        with k.if_(item < 32):
-            k.store(x, 0, 1)
-    kernel = k.build()
-    outer, inner = (stmt for stmt in walk(kernel.body) if isinstance(stmt, If))
-    flow = uniformity(kernel)
-    (barrier,) = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Barrier))
-    (store,) = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Store))
-    assert flow.cause(barrier) is outer
-    assert flow.cause(store) is inner
-    assert flow.cause(store, 32) is None
-
-
-def test_groups_of_two_dimensions_have_no_teams() -> None:
-    k = KernelBuilder("square", group_size=(16, 32, 1))
-    x = k.array(U32, 1)
-    with k.if_(k.item("local_id") < 8):
-        k.store(x, 0, 1)
-    kernel = k.build()
-    (store,) = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Store))
-    assert uniformity(kernel).cause(store, 8) is not None

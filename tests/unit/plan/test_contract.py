@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,6 +109,14 @@ def test_vectors_of_halves_are_multiplied_in_float32() -> None:
     with xp.use(InterpretedRuntime(GPU)):
         found = xp.vecdot(xp.asarray(np.array([300.0, -299.0], "f2")), xp.asarray(np.array([300.0, 300.0], "f2")))
         assert float(found) == 300.0  # 300 * 300 is no float16
+
+
+@pytest.mark.parametrize("shapes", [((0, 64, 64), (64, 64)), ((0, 64), (64, 64)), ((64, 64), (64, 0))])
+def test_nothing_behind_a_product_is_nothing(shapes: tuple[tuple[int, ...], ...]) -> None:
+    with xp.use(InterpretedRuntime(replace(GPU, group_size=128, local_bytes=48 << 10))):
+        x, w = (xp.zeros(shape) for shape in shapes)
+        found = xp.maximum(x @ w + 1, 0).numpy()
+        assert found.shape == (np.zeros(shapes[0]) @ np.zeros(shapes[1])).shape
 
 
 def test_scalars_and_counted_operands(desk: Desk) -> None:

@@ -46,7 +46,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The turns of a counted loop; `number` is what the program counts, of an index."""
+    """The turns of a counted loop that goes up; `number` is what the program counts, of an index."""
 
     start: Ref
     stop: Ref
@@ -141,7 +141,9 @@ class Loops(Branches):
         def number(index: Ref) -> Number:
             return Number(index, index_dtype, kind, counted.low)
 
-        turn = None if how is not None else self.prepared_turn(stmt, name, Turns(start, stop, step, number))
+        ascends = isinstance(step.operand, Const) and int(step.operand.value) > 0
+        prepares = how is None and ascends
+        turn = self.prepared_turn(stmt, name, Turns(start, stop, step, number)) if prepares else None
 
         def body(loop: Loop) -> Stmt:
             index = IRValue(self.k.take_id(), index_dtype, name)
@@ -274,7 +276,7 @@ class Loops(Branches):
 
     def prepared_turn(self, stmt: ast.For, name: str, turns: Turns) -> Callable[[Number], None] | None:
         """What translates a turn of a loop other than its statements one after the other; None where nothing does.
-        `ocl_ir.language.builtins.tile_loops` has it."""
+        `ocl_ir.language.builtins.tile_products` has it."""
         return None
 
     def loop_bounds(self, counted: Range) -> Any:

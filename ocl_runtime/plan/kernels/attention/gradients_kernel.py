@@ -350,6 +350,11 @@ class _ByKeys(_Gradients):
         head, start = self._other(number)
         query, own_row = k.let(start + self.thread * 2, "query"), self._first + self.own_row
         self.mask(self._scores, self._block, head, lambda half, column: (query + column, own_row + 8 * half))
+        with k.if_(start + self._block > self.sizes["n"]):  # zeros times a key that is infinite would be no numbers
+            for half in HALVES:
+                for at, column in self.each(self._block, half):
+                    is_there = query + column < self.sizes["n"]
+                    k.store(self._scores, at, k.op("select", is_there, k.load(self._scores, at), float("-inf")))
         if self._form.causal:
             last = k.convert(start, I32) + self._behind
             with k.if_(k.convert(self._first, I32) + (ROWS_OF_A_GROUP - 1) > last):

@@ -11,7 +11,7 @@ from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.kernel.asynchronous import ROWS, WARPGROUP
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.types import BOOL, F32, U8, U32, Pointer
+from ocl_ir.types import F32, U8, U32, Pointer
 from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel, statistics_kernel
 from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm
 from ocl_runtime.plan.kernels.attention.gradients_kernel import ROWS_OF_A_GROUP, GradientForm, box_rows
@@ -45,19 +45,15 @@ class _Sizes(NamedTuple):
         parameters.number("scale", F32, scale * math.log2(math.e))
 
 
-def _give_mask(parameters: Parameters, mask: Buffer, sizes: _Sizes, scale: float) -> None:
-    """A mask of (outer, heads, n, m), each of them or 1: bools, or numbers that are added to scores."""
+def _give_mask(parameters: Parameters, mask: Buffer, sizes: _Sizes) -> None:
+    """A mask of (outer, heads, n, m), each of them or 1."""
     outer, heads, n, m = map(int, mask.shape)
     parameters.size("masks", outer * heads)
     parameters.size("mask_shared", sizes.heads if heads == 1 else 1)
     parameters.size("mask_size", n * m)
     parameters.size("mask_row", m if n > 1 else 0)
     parameters.size("mask_key", 1 if m > 1 else 0)
-    is_bool = mask.dtype is BOOL
-    if not is_bool:
-        parameters.number("unscaled", F32, 1 / scale)
-    type_ = Pointer(U8, align=1) if is_bool else Pointer(F32, align=4)
-    parameters.pointer("mask", type_, Address(mask.storage, mask.layout))
+    parameters.pointer("mask", Pointer(U8, align=1), Address(mask.storage, mask.layout))
 
 
 def _give_logs(parameters: Parameters, attended: Buffer, heads: int, n: int) -> None:
@@ -85,7 +81,7 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     tiles = -(-sizes.n // rows)
     sizes.give(parameters, tiles, algorithm.scale)
     for mask in masks:
-        _give_mask(parameters, mask, sizes, algorithm.scale)
+        _give_mask(parameters, mask, sizes)
     _give_logs(parameters, call.result, sizes.heads, sizes.n)
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = AttentionForm(q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
@@ -125,7 +121,7 @@ def gradient_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     tiles = -(-rows // ROWS_OF_A_GROUP)
     sizes.give(parameters, tiles, algorithm.scale)
     for mask in masks:
-        _give_mask(parameters, mask, sizes, algorithm.scale)
+        _give_mask(parameters, mask, sizes)
     if by != "values":
         parameters.number("factor", F32, algorithm.scale)
     if by == "queries":

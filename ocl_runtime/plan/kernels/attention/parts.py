@@ -17,7 +17,7 @@ from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, MAP_WORDS, ROW_BYTES,
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
-from ocl_ir.types import BF16, F16, F32, I32, U8, U32, U64, DType, Pointer
+from ocl_ir.types import BF16, F16, F32, I32, U32, U64, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Spec
 
@@ -151,9 +151,9 @@ class Parts:
                 yield fragment * 4 + (2 * half + step), fragment * 8 + step
 
     def mask(self, scores: Ref, columns: int, head: Ref, place: Callable[[int, Ref], tuple[Ref, Ref]]) -> None:
-        """Applies a mask to scores, if the kernel has one: what is false is minus infinity, numbers are added. `place`
-        gives the query and the key of a half and a column behind a work-item's first one; those that are not there may
-        have any score."""
+        """Applies a mask to scores, if the kernel has one: where it is false they are minus infinity. `place` gives the
+        query and the key of a half and a column behind a work-item's first one; those that are not there may have any
+        score."""
         k, sizes = self.k, self.sizes
         if "mask" not in sizes:
             return
@@ -165,10 +165,7 @@ class Parts:
                 row = k.op("minimum", query, sizes["n"] - 1) * sizes["mask_row"]
                 value = k.load(sizes["mask"], start + row + k.op("minimum", key, sizes["m"] - 1) * sizes["mask_key"])
                 score = k.load(scores, at)
-                if sizes["mask"].type == Pointer(U8, align=1):
-                    k.store(scores, at, k.op("select", k.op("ne", value, 0), score, float("-inf")))
-                else:  # scores are multiplied by the scale later
-                    k.store(scores, at, k.op("fma", value, sizes["unscaled"], score))
+                k.store(scores, at, k.op("select", k.op("ne", value, 0), score, float("-inf")))
 
     def pack(self, numbers: Ref, words: Ref, columns: int) -> None:
         """Rounds numbers, two for each word of a left operand."""

@@ -31,7 +31,7 @@ from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.target import Target
 
 _LEAST_SIDE = 16
-"""Rows and columns below which most of any tile would lie outside."""
+"""Rows and columns below which most of any tile would lie outside, which pays only for a long inner axis."""
 _LONG = 256
 """The inner axis for which the memory that is read takes longer than what lies outside."""
 _MAP_BYTES = 2 * MAP_WORDS * U32.size

@@ -68,6 +68,14 @@ def named(a, b, c):
     store_tile(c, (i, j), acc)
 
 
+def descending(a, b, c):
+    i, j = group_id(1) * 16, group_id(0) * 24
+    acc = tile((16, 24), float32, fill=0.5)
+    for k in range(a.shape[1] - a.shape[1] % 8, -1, -8):
+        acc = dot(acc, load_tile(a, (i, k), (16, 8)), load_tile(b, (k, j), (8, 24)))
+    store_tile(c, (i, j), acc)
+
+
 def one_by_one(a, b, c):
     i, j = group_id(1) * 16, group_id(0) * 24
     acc = tile((16, 24), float32, fill=0.5)
@@ -98,6 +106,16 @@ def turned(a, b, c):
 
 def sizes(m: int, n: int, local: tuple[int, int]) -> tuple[int, int]:
     return cdiv(n, TN) * local[0], cdiv(m, TM) * local[1]
+
+
+@pytest.mark.parametrize("k", [8, 20])
+def test_a_loop_that_goes_down(k: int) -> None:
+    a, b = (np.random.default_rng(k).integers(-3, 4, shape).astype("f4") for shape in ((16, k), (k, 24)))
+    kernel = ocl.kernel(descending, local=(8, 4))
+    for mode in (kernel.unchecked, kernel.checked, kernel.interpret):
+        c = ocl.zeros((16, 24))
+        mode.groups[1, 1](ocl.asarray(a), ocl.asarray(b), c)
+        assert (c.numpy() == a @ b + 0.5).all()
 
 
 @pytest.mark.sample(5)
