@@ -29,7 +29,7 @@ from tests.support.depth import NIGHTLY
 # Building a program takes longer on its first run than Hypothesis allows an example; how many programs there are is for
 # `make nightly` to raise.
 settings.register_profile(
-    "test", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "test", deadline=None, max_examples=16, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.register_profile("nightly", deadline=None, max_examples=500, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))

@@ -79,7 +79,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@settings(max_examples=with_builds(40))
+@settings(max_examples=with_builds(20))
 @given(cases())
 def test_attention_is_that_of_numpy(case: dict[str, Any]) -> None:
     q, k, v, mask = (case[name] for name in ("q", "k", "v", "mask"))
@@ -91,7 +91,7 @@ def test_attention_is_that_of_numpy(case: dict[str, Any]) -> None:
     np.testing.assert_allclose(found, expected, atol=_ERRORS[q.dtype.str[1:]] * max(1, np.abs(expected).max()))
 
 
-@settings(max_examples=with_builds(40))
+@settings(max_examples=with_builds(20))
 @given(cases())
 def test_gradients_are_those_of_numpy(case: dict[str, Any]) -> None:
     arrays, mask = [case[name] for name in ("q", "k", "v", "gradient")], case["mask"]
