@@ -14,7 +14,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import F32, U8, U32, Pointer
 from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel, statistics_kernel
 from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm
-from ocl_runtime.plan.kernels.attention.gradients_kernel import ROWS_OF_A_GROUP, GradientForm, box_rows
+from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_GROUP, WARPGROUPS, GradientForm, box_rows
 from ocl_runtime.plan.kernels.attention.maps import Boxed, describe, in_words
 from ocl_runtime.plan.kernels.attention.statistics_kernel import StatisticsForm
 from ocl_runtime.plan.kernels.custom_call import Call
@@ -130,7 +130,7 @@ def gradient_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = GradientForm(by, q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, gradients_kernel.build)
-    return [described, _launch(kernel, parameters, sizes.outer * heads * tiles, gradients_kernel.WARPGROUPS, lowering)]
+    return [described, _launch(kernel, parameters, sizes.outer * heads * tiles, WARPGROUPS, lowering)]
 
 
 def _launch(kernel: Kernel, parameters: Parameters, groups: int, warpgroups: int, lowering: Lowering) -> Launch:
