@@ -11,7 +11,6 @@ Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018;
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ from ocl_ir.kernel.asynchronous import ROWS
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
-from ocl_ir.types import F32, I32, U32, DType
+from ocl_ir.types import F32, DType
 from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES, ROW_WORDS, Parts
 from ocl_runtime.plan.kernels.form import Spec
 
@@ -72,14 +71,8 @@ class _Builder(Parts):
         self._head = k.op("udiv", self.group, sizes["tiles"], hint="head")
         self._first = k.let(tile * self._queries, "first")
         self._key_head = k.op("udiv", self._head, sizes["shared"], hint="key_head")
-        self._behind = k.let(self.signed("m") - self.signed("n"), "behind")
-        seen = self.signed("m")
-        if self._causal:
-            seen = k.op("minimum", seen, k.convert(self._first, I32) + self._queries + self._behind)
-        seen = k.op("maximum", seen, 0, hint="seen")
-        count = k.convert(k.op("floordiv", seen + (KEYS - 1), KEYS), U32, hint="count")
+        count = self.blocks_seen(self._first, self._queries, KEYS, causal=self._causal)
         self._count = count
-
         self._sums, self._scores = self.numbers(self.length, "sums"), self.numbers(KEYS, "scores")
         self._weights = self.words(KEYS, "weights")
         self.clear(self._sums)
@@ -174,28 +167,7 @@ class _Builder(Parts):
     # ------------------------------------------------------------------ weights
 
     def _hide(self, block: Ref) -> None:
-        """Scores of keys that a query does not see are minus infinity, where a block has some."""
-        self.mask(self._scores, KEYS, self._head, self._place(block))
-        k, keys = self.k, self.signed("m")
-        limit = keys
-        if self._causal:
-            limit = k.op("minimum", keys, k.convert(self._first, I32) + self._behind + 1)
-        start = k.convert(block * KEYS, I32)
-        with k.if_(start + KEYS > limit):
-            own = [keys, keys]
-            if self._causal:
-                rows = [k.convert(self._first + self.own_row + 8 * half, I32) for half in HALVES]
-                own = [k.op("minimum", keys, row + self._behind + 1) for row in rows]
-            for half in HALVES:
-                for number, column in self.each(KEYS, half):
-                    key = k.convert(block * KEYS + self.thread * 2 + column, I32)
-                    score = k.load(self._scores, number)
-                    k.store(self._scores, number, k.op("select", key < own[half], score, float("-inf")))
-
-    def _place(self, block: Ref) -> Callable[[int, Ref], tuple[Ref, Ref]]:
-        """Which query and key a score is of."""
-        key = self.k.let(block * KEYS + self.thread * 2, "key")
-        return lambda half, column: (self._first + self.own_row + 8 * half, key + column)
+        self.hide(self._scores, KEYS, self._head, self._first, block, causal=self._causal)
 
     def _weigh(self) -> list[Ref]:
         """Makes weights of scores; what was added up before is to be scaled by the factors that come back."""

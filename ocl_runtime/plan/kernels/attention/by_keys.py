@@ -26,7 +26,7 @@ class ByKeys(Gradients):
         k.barrier()
         first = self.body.const(0)
         if self._form.causal:  # queries before see none of the keys
-            seeing = k.op("maximum", k.convert(self._first, I32) - self._behind, 0)
+            seeing = k.op("maximum", k.convert(self._first, I32) - self.behind, 0)
             first = k.op("udiv", k.convert(seeing, U32), self.body.const(self._block), hint="first_block")
         self._first_block = first
         blocks = k.op("udiv", sizes["n"] + (self._block - 1), self.body.const(self._block), hint="blocks")
@@ -41,12 +41,12 @@ class ByKeys(Gradients):
     def _copy_block(self, number: Ref) -> None:
         super()._copy_block(number)
         head, first = self._other(number)
-        slot, zero = number & 1, self.body.const(0)
+        slot = number & 1
         self.k.copy_box(
             (self.local, slot * STATISTICS_WORDS + self._statistics_at),
             self.sizes["s"],
             (self.sizes["maps"], (self.sizes["s_map"] + head) * MAP_WORDS),
-            column=zero,
+            column=self.body.const(0),
             row=self.k.op("udiv", first, self.body.const(QUERIES_OF_A_ROW)) * 2,
             rows=2 * self._block // QUERIES_OF_A_ROW,
             barrier=(self._kept, slot),
@@ -80,7 +80,7 @@ class ByKeys(Gradients):
                     is_there = query + column < self.sizes["n"]
                     k.store(self._scores, at, k.op("select", is_there, k.load(self._scores, at), float("-inf")))
         if self._form.causal:
-            last = k.convert(start, I32) + self._behind
+            last = k.convert(start, I32) + self.behind
             with k.if_(k.convert(self._first, I32) + (ROWS_OF_A_GROUP - 1) > last):
                 for half in HALVES:
                     key = k.convert(self._first + self.own_row + 8 * half, I32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ocl_ir.graph.attention import QUERIES_OF_A_ROW
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.types import F32, I32, U32
+from ocl_ir.types import F32
 from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_GROUP, Gradients
 from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES
 from ocl_runtime.plan.kernels.attention.statistics_kernel import statistics_at
@@ -30,35 +30,14 @@ class ByQueries(Gradients):
                 k.assign(delta, k.load(sizes["statistics"], at + QUERIES_OF_A_ROW))
             self._bases.append(base)
             self._deltas.append(delta)
-        seen = self.signed("m")
-        if self._form.causal:
-            seen = k.op("minimum", seen, k.convert(self._first, I32) + ROWS_OF_A_GROUP + self._behind)
-        seen = k.op("maximum", seen, 0, hint="seen")
-        return k.convert(k.op("floordiv", seen + (self._block - 1), self._block), U32, hint="count")
+        return self.blocks_seen(self._first, ROWS_OF_A_GROUP, self._block, causal=self._form.causal)
 
     def _other(self, number: Ref) -> tuple[Ref, Ref]:
         return self._key_head, number * self._block
 
     def _weigh(self, number: Ref) -> None:
-        k, keys = self.k, self.signed("m")
-        first_key = k.let(number * self._block + self.thread * 2, "key")
-        own_row = self._first + self.own_row
-        self.mask(
-            self._scores, self._block, self._own_head, lambda half, column: (own_row + 8 * half, first_key + column)
-        )
-        limit = keys
-        if self._form.causal:
-            limit = k.op("minimum", keys, k.convert(self._first, I32) + self._behind + 1)
-        start = k.convert(number * self._block, I32)
-        with k.if_(start + self._block > limit):
-            for half in HALVES:
-                own = keys
-                if self._form.causal:
-                    row = k.convert(self._first + self.own_row + 8 * half, I32)
-                    own = k.op("minimum", keys, row + self._behind + 1)
-                for at, column in self.each(self._block, half):
-                    key = k.convert(number * self._block + self.thread * 2 + column, I32)
-                    k.store(self._scores, at, k.op("select", key < own, k.load(self._scores, at), float("-inf")))
+        k = self.k
+        self.hide(self._scores, self._block, self._own_head, self._first, number, causal=self._form.causal)
         for half in HALVES:
             for at, _ in self.each(self._block, half):
                 weight = k.op(EXP2, k.op("fma", k.load(self._scores, at), self.sizes["scale"], self._bases[half]))

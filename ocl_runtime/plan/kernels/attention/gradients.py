@@ -75,7 +75,6 @@ class Gradients(Parts):
         statistics = 0 if self._form.by == "queries" else 2 * STATISTICS_WORDS
         self.begin(self._statistics_at + statistics, own + sum(self._room))
         k, const = self.k, self.body.const
-        self._behind = k.let(self.signed("m") - self.signed("n"), "behind")
         self._sums, self._scores = self.numbers(self.length, "sums"), self.numbers(self._block, "scores")
         self._by_weights = self.numbers(self._block, "by_weights") if self._needs_differences else self._scores
         self._factors = self.words(self._block, "factors")
@@ -156,9 +155,8 @@ class Gradients(Parts):
 
     def _add(self, number: Ref) -> int:
         """Begins to add up what a block gives to the gradient; says as how many products."""
-        return self.add_rows(
-            self._sums, self._factors, (self._at(number, 0 if self._needs_differences else 1), self._block)
-        )
+        side = 0 if self._needs_differences else 1
+        return self.add_rows(self._sums, self._factors, (self._at(number, side), self._block))
 
     def _start_block(self) -> None:
         """Computes the factors of the first block."""

@@ -74,6 +74,7 @@ class Parts:
         self.thread, self.lane = self.item & 3, self.item & 31
         row = self.warpgroup * ROWS + ((self.item >> 5) & 3) * 16 + ((self.item >> 2) & 7)
         self.own_row = k.let(row, "own_row")
+        self.behind = k.let(self.signed("m") - self.signed("n"), "behind")
         self._released = k.array(U64, 2, hint="released")
         with k.if_(self.is_first):
             k.init_boxes(self.there, barriers, self.boxes)
@@ -166,6 +167,32 @@ class Parts:
                 value = k.load(sizes["mask"], start + row + k.op("minimum", key, sizes["m"] - 1) * sizes["mask_key"])
                 score = k.load(scores, at)
                 k.store(scores, at, k.op("select", k.op("ne", value, 0), score, float("-inf")))
+
+    def blocks_seen(self, first: Ref, rows: int, columns: int, *, causal: bool) -> Ref:
+        """How many blocks of keys some queries see, from the first one on."""
+        k, seen = self.k, self.signed("m")
+        if causal:
+            seen = k.op("minimum", seen, k.convert(first, I32) + rows + self.behind)
+        seen = k.op("maximum", seen, 0, hint="seen")
+        return k.convert(k.op("floordiv", seen + (columns - 1), columns), U32, hint="count")
+
+    def hide(self, scores: Ref, columns: int, head: Ref, first: Ref, block: Ref, *, causal: bool) -> None:
+        """Makes scores of a block of keys minus infinity where a query, of those from the `first` one on, does not see
+        the key, or there is none."""
+        k, keys = self.k, self.signed("m")
+        key, own_row = k.let(block * columns + self.thread * 2, "key"), first + self.own_row
+        self.mask(scores, columns, head, lambda half, column: (own_row + 8 * half, key + column))
+        limit = keys
+        if causal:
+            limit = k.op("minimum", keys, k.convert(first, I32) + self.behind + 1)
+        with k.if_(k.convert(block * columns, I32) + columns > limit):
+            for half in HALVES:
+                own = keys
+                if causal:
+                    own = k.op("minimum", keys, k.convert(own_row + 8 * half, I32) + self.behind + 1)
+                for at, column in self.each(columns, half):
+                    is_seen = k.convert(key + column, I32) < own
+                    k.store(scores, at, k.op("select", is_seen, k.load(scores, at), float("-inf")))
 
     def pack(self, numbers: Ref, words: Ref, columns: int) -> None:
         """Rounds numbers, two for each word of a left operand."""
