@@ -15,7 +15,7 @@ from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.layout import Layout
 from ocl_ir.types import U32, Pointer
 from ocl_runtime.plan.fusion.values import Leaf, Operation, Product, Value, leaf_layouts
-from ocl_runtime.plan.kernels.form import Output, Parameters, Term, aligned, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.form import Access, Output, Parameters, Term, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names, output_names
 from ocl_runtime.plan.kernels.products.candidates import box_width, chosen, is_turned, tile_parts, tiles, width
@@ -103,12 +103,10 @@ def tile_launches(
         return first, second
 
     if isinstance(tile, WarpgroupTile) and tile.boxes:
-        parameters = Parameters(index, matrices)
-        operands = common(parameters)
-        maps_form = MapsForm(*operands, tuple(parameters.specs), len(shape), tile, index, target.fp16)
-        kernel = lowering.kernels.get(maps_form, build_maps)
-        items = rounded_up(matrices, GROUP)
-        made.append(Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where))
+        describing = Parameters(index, matrices)
+        operands = common(describing)
+        maps_form = MapsForm(*operands, tuple(describing.specs), len(shape), tile, index, target.fp16)
+        made.append(_describing_launch(maps_form, describing, matrices, lowering))
 
     parameters = Parameters(index, groups * tile.items)
     operands = common(parameters)
@@ -123,20 +121,10 @@ def tile_launches(
     if boxes:  # a unit of the device has one group, which goes from tile to tile
         parameters.size("tiles", groups)
         launched = min(groups, target.compute_units)
-    lanes = lanes_for(
-        stored.values, [output.dtype for output in stored.outputs], replace(target, vector_bytes=UNIT_BYTES)
-    )
     results = each[-len(stored.outputs) :]
-    if n % lanes or not all(aligned(layout, layout.ndim - 1, lanes) for layout in results):
-        lanes = 1
+    lanes = _lanes(stored, results, n, target)
     terms = _terms(parameters, stored.values, names[2:], each, lanes)
-    outputs = tuple(
-        (
-            output.value,
-            parameters.memory(name, output.dtype, output.storage, layout, layout.ndim - 1, lanes, general=True),
-        )
-        for name, output, layout in zip(output_names(len(results)), stored.outputs, results, strict=True)
-    )
+    outputs = _outputs(parameters, stored.outputs, results, lanes)
     form = TileForm(
         left=operands[0],
         right=operands[1],
@@ -156,6 +144,32 @@ def tile_launches(
         added = sum_of_parts(between, elements, parts, contraction, target)
         made += reduce_launches(added, allocate, lowering)
     return made
+
+
+def _describing_launch(form: MapsForm, parameters: Parameters, matrices: int, lowering: Lowering) -> Launch:
+    """The launch that describes the operands of all products to the units that copy boxes of them."""
+    kernel, items = lowering.kernels.get(form, build_maps), rounded_up(matrices, GROUP)
+    return Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where)
+
+
+def _lanes(stored: Elements, results: Sequence[Layout], columns: int, target: Target) -> int:
+    """Neighbouring results that are computed and stored together: as many as 16 bytes have, where all rows are made of
+    whole such units."""
+    dtypes = [output.dtype for output in stored.outputs]
+    lanes = lanes_for(stored.values, dtypes, replace(target, vector_bytes=UNIT_BYTES))
+    fits = columns % lanes == 0 and all(aligned(layout, layout.ndim - 1, lanes) for layout in results)
+    return lanes if fits else 1
+
+
+def _outputs(
+    parameters: Parameters, outputs: Sequence[Output], layouts: Sequence[Layout], lanes: int
+) -> tuple[tuple[int, Access], ...]:
+    """What is stored, by the number of its value, and how the kernel reaches it."""
+    made = []
+    for name, output, layout in zip(output_names(len(outputs)), outputs, layouts, strict=True):
+        memory = output.dtype, output.storage, layout, layout.ndim - 1, lanes
+        made.append((output.value, parameters.memory(name, *memory, general=True)))
+    return tuple(made)
 
 
 def _terms(
