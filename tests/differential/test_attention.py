@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
+from ocl_runtime.arrays.functions import attention_blocks
 from ocl_runtime.errors import DTypeError, ShapeError
 from tests.support.depth import with_builds
 
 _ERRORS = {"f4": 1e-5, "f2": 4e-3, "f8": 1e-12}
+
+
+@contextmanager
+def blocks_of(queries: int) -> Iterator[None]:
+    """Attention that is composed takes so many queries, or up to twice as many, at a time; 0: all of small arrays."""
+    with pytest.MonkeyPatch.context() as patch:
+        if queries:
+            patch.setattr(attention_blocks, "_SCORE_BYTES", dict.fromkeys(("cpu", "gpu"), 1))
+            patch.setattr(attention_blocks, "_LEAST_QUERIES", dict.fromkeys(("cpu", "gpu"), queries))
+        yield
 
 
 def scale_of(q: np.ndarray, scale: float | None) -> float:
@@ -75,7 +88,8 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     q, k, v, gradient = (rng.standard_normal(shape).astype(dtype) for shape in (*shapes, (*front, heads, n, e)))
     return {
         "q": q, "k": k, "v": v, "gradient": gradient, "mask": mask,
-        "causal": draw(st.booleans()), "scale": draw(st.sampled_from([None, 0.25, 0.0, -0.5])),
+        "queries": draw(st.sampled_from([0, 5, 16])), "causal": draw(st.booleans()),
+        "scale": draw(st.sampled_from([None, 0.25, 0.0, -0.5])),
     }  # fmt: skip
 
 
@@ -85,7 +99,8 @@ def test_attention_is_that_of_numpy(case: dict[str, Any]) -> None:
     q, k, v, mask = (case[name] for name in ("q", "k", "v", "mask"))
     given_mask = None if mask is None else ocl.asarray(mask)
     how = {"causal": case["causal"], "scale": case["scale"]}
-    found = ocl.attention(ocl.asarray(q), ocl.asarray(k), ocl.asarray(v), mask=given_mask, **how).numpy()
+    with blocks_of(case["queries"]):
+        found = ocl.attention(ocl.asarray(q), ocl.asarray(k), ocl.asarray(v), mask=given_mask, **how).numpy()
     assert found.dtype == q.dtype
     expected = by_numpy(q, k, v, mask, **how)
     np.testing.assert_allclose(found, expected, atol=_ERRORS[q.dtype.str[1:]] * max(1, np.abs(expected).max()))
@@ -97,7 +112,8 @@ def test_gradients_are_those_of_numpy(case: dict[str, Any]) -> None:
     arrays, mask = [case[name] for name in ("q", "k", "v", "gradient")], case["mask"]
     given_mask = None if mask is None else ocl.asarray(mask)
     how = {"causal": case["causal"], "scale": case["scale"]}
-    found = ocl.attention_gradients(*map(ocl.asarray, arrays), mask=given_mask, **how)
+    with blocks_of(case["queries"]):
+        found = ocl.attention_gradients(*map(ocl.asarray, arrays), mask=given_mask, **how)
     expected = gradients_by_numpy(*arrays, mask, **how)
     for mine, other, operand in zip(found, expected, arrays, strict=False):
         assert (mine.dtype, mine.shape) == (operand.dtype, operand.shape)

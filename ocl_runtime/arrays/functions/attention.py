@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.attention import Attention, AttentionGradient, AttentionStatistics
 from ocl_ir.indices import parse_index
-from ocl_ir.layout import broadcast_shapes
 from ocl_ir.source_line import caller, calling_line
 from ocl_ir.types import BF16, BOOL, F16, F32, DType
 from ocl_runtime.arrays.array import Array, arrays_of
-from ocl_runtime.arrays.functions.creation import arange
-from ocl_runtime.arrays.functions.elementwise import astype, exp, multiply, where
+from ocl_runtime.arrays.functions.attention_blocks import Scores, attended, gradients
+from ocl_runtime.arrays.functions.elementwise import multiply
 from ocl_runtime.arrays.functions.joining import pad
-from ocl_runtime.arrays.functions.manipulation import broadcast_to, expand_dims, matrix_transpose, reshape
-from ocl_runtime.arrays.functions.statistics import max as max_of
+from ocl_runtime.arrays.functions.manipulation import broadcast_to, reshape
 from ocl_runtime.arrays.functions.statistics import sum as sum_of
-from ocl_runtime.arrays.meaning.precision import in_tf32
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, ShapeError
@@ -53,7 +50,8 @@ def attention(
     The dtype is that to which all three are promoted, a float. Scores and their exponentials are float32 for halves and
     bfloat16; the weights are rounded to the dtype before they multiply `v`. Where warpgroups multiply (NVIDIA, compute
     capability 9.0) halves of up to 128 elements are one kernel, which stores no scores (fewer than 64 or 128 are padded
-    before); all else is a product, a softmax and a product.
+    before). All else is a product, a softmax and a product, of long sequences in blocks of queries: then scores of one
+    block are stored, the work is started at once, and a causal block leaves out the keys that it does not see.
 
     Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
 
@@ -66,14 +64,13 @@ def attention(
     dtype = _dtype("attention", q, k, v)
     _check("attention", q, k, v)
     factor = _scale(q, scale)
-    masks = [] if mask is None else list(arrays_of("attention", mask))
+    masks = _optional_mask("attention", q, k, mask)
     length = _kernel_length(dtype, factor, q, k, v, *masks)
     if length:
         nodes = [_padded(x, dtype, length) for x in (q, k, v)]
-        _, result = _attended(Attention(causal, factor), *nodes, *_masks_of(masks, q, k))
+        _, result = _attended(Attention(causal, factor), *nodes, *_masks_in_kernels(masks, q, k))
         return _without_padding(result, v, q._executor)
-    weights = _weights("attention", q, k, mask, dtype, causal=causal, scale=factor)
-    return _result(_product(weights, expand_dims(v, axis=-3), dtype), (*q.shape[:-1], v.shape[-1]), dtype)
+    return attended(Scores(q, k, masks, dtype, causal, factor), v)
 
 
 def attention_gradients(
@@ -96,7 +93,7 @@ def attention_gradients(
     The dtype is that to which all four are promoted, a float. For halves and bfloat16 the scores, the weights and the
     gradients by them are float32; both are rounded to the dtype before they are multiplied, and the products are added
     in float32. A program with `attention` of the same arrays computes that once. Where `attention` is one kernel, these
-    are three, which store no scores.
+    are three, which store no scores; elsewhere they are computed in blocks of queries, too.
 
     Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
 
@@ -114,48 +111,22 @@ def attention_gradients(
             remedy=f"give it the shape of what attention returns: {(*q.shape[:-1], v.shape[-1])}",
         )
     factor = _scale(q, scale)
-    masks = [] if mask is None else list(arrays_of("attention_gradients", mask))
+    masks = _optional_mask("attention_gradients", q, k, mask)
     length = _kernel_length(dtype, factor, q, k, v, *masks)
     if length:
         nodes = [_padded(x, dtype, length) for x in (q, k, v, gradient)]
-        by = _gradients_in_kernels(q._executor, *nodes, *_masks_of(masks, q, k), causal=causal, scale=factor)
+        by = _gradients_in_kernels(q._executor, *nodes, *_masks_in_kernels(masks, q, k), causal=causal, scale=factor)
         first, second, third = (_without_padding(x, of, q._executor) for x, of in zip(by, (q, k, v), strict=True))
         return first, second, third
-    # The rows of the heads that share keys are one matrix, so that a product adds them up.
-    rows = q.shape[-3] // k.shape[-3] * q.shape[-2]
-    weights, queries, above = (
-        reshape(x, (*k.shape[:-2], rows, x.shape[-1]))
-        for x in (_weights("attention_gradients", q, k, mask, dtype, causal=causal, scale=factor), q, gradient)
-    )
-    by_weights = _product(above, matrix_transpose(v), dtype)
-    by_scores = weights * (by_weights - sum_of(weights * by_weights, axis=-1, keepdims=True))
-    return (
-        _result(_product(by_scores, k, dtype) * factor, q.shape, dtype),
-        _result(_product(matrix_transpose(by_scores), queries, dtype) * factor, k.shape, dtype),
-        _result(_product(matrix_transpose(weights), above, dtype), v.shape, dtype),
-    )
+    return gradients(Scores(q, k, masks, dtype, causal, factor), v, gradient)
 
 
-def _weights(
-    name: str, q: Array, k: Array, mask: ArrayLike | None, dtype: DType, *, causal: bool, scale: float
-) -> Array:
-    """How much each query takes of each key: (…, key heads, heads that share them, n, m), in the dtype of sums."""
-    *front, heads, n, d = q.shape
-    key_heads, m = k.shape[-3], k.shape[-2]
-    # The heads that share keys are an axis of their own, along which the keys are the same.
-    queries = reshape(q, (*front, key_heads, heads // key_heads, n, d))
-    scores = _product(queries, matrix_transpose(expand_dims(k, axis=-3)), dtype) * scale
-    if mask is not None:
-        (given,) = arrays_of(name, mask)
-        seen = reshape(broadcast_to(given, (*front, heads, n, m)), scores.shape)
-        scores = where(seen, scores, -math.inf) if given._dtype is BOOL else scores + astype(seen, scores.dtype)
-    if causal:
-        row, column = arange(n)[:, None], arange(m)[None, :]
-        scores = where(column <= row + (m - n), scores, -math.inf)
-    largest = max_of(scores, axis=-1, keepdims=True)
-    weights = exp(scores - where(largest == -math.inf, 0, largest))
-    total = sum_of(weights, axis=-1, keepdims=True)
-    return weights / where(total == 0, 1, total)
+def _optional_mask(name: str, q: Array, k: Array, mask: ArrayLike | None) -> list[Array]:
+    """The mask, if there is one. Raises `ShapeError` where it does not broadcast."""
+    masks = [] if mask is None else list(arrays_of(name, mask))
+    for each in masks:
+        broadcast_to(each, (*q.shape[:-1], k.shape[-2]))
+    return masks
 
 
 def _scale(q: Array, scale: float | None) -> float:
@@ -169,11 +140,6 @@ def _dtype(name: str, *arrays: Array) -> DType:
     if not dtype.is_float:
         raise DTypeError(f"{name} of {dtype.public}", place=calling_line(), remedy="convert to floats: astype")
     return dtype
-
-
-def _result(x: Array, shape: tuple[int, ...], dtype: DType) -> Array:
-    """An array as users get it, from the dtype of sums."""
-    return Array(cast(reshape(x, shape)._node, dtype), x._executor)
 
 
 def _kernel_length(dtype: DType, scale: float, q: Array, k: Array, v: Array, *masks: Array) -> int:
@@ -197,12 +163,11 @@ def _without_padding(padded: Node, of: Array, executor: Executor) -> Array:
     return Array(graph.index(padded, parse_index(padded.shape, (..., slice(of.shape[-1]))), caller()), executor)
 
 
-def _masks_of(masks: list[Array], q: Array, k: Array) -> list[Node]:
+def _masks_in_kernels(masks: list[Array], q: Array, k: Array) -> list[Node]:
     """A mask, if there is one, as kernels take it, (outer, heads, n, m), of which what is the same is there once."""
     *front, heads, n, _ = q.shape
     whole, nodes = (*front, heads, n, k.shape[-2]), []
     for mask in masks:
-        broadcast_to(mask, whole)  # raises where it does not
         shape = (*([1] * (len(whole) - mask.ndim)), *mask.shape)
         if any(length != 1 for length in shape[:-3]):
             shape = (*front, *shape[-3:])
@@ -247,10 +212,3 @@ def _check(name: str, q: Array, k: Array, v: Array) -> None:
     raise ShapeError(
         f"{name} of shapes {q.shape}, {k.shape} and {v.shape}: {problem}", place=calling_line(), remedy=remedy
     )
-
-
-def _product(left: Array, right: Array, dtype: DType) -> Array:
-    """Matrices of a dtype multiplied, in the dtype of the sums; the axes in front broadcast."""
-    front = broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    first, second = (graph.expand(cast(side._node, dtype), (*front, *side.shape[-2:])) for side in (left, right))
-    return Array(graph.contract(first, second, caller(), wide=True, tf32=in_tf32()), left._executor)
