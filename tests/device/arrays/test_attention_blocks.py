@@ -91,6 +91,7 @@ def test_blocks_share_kernels_and_a_plan(runtime: Runtime, in_blocks: None) -> N
         ocl.compute(*attended(False, *arrays))
     assert counted["launch", "launches"] >= 4 * N // QUERIES
     assert counted["launch", "compiled"] < 8
+    assert counted["plan", "hits"] >= N // QUERIES - 2
     assert counted["plan", "plans"] <= 2  # the first one makes the memory of the result, too
 
 
