@@ -1,5 +1,5 @@
 """Products of matrices of any strides, shapes and dtypes against NumPy, on the device of the tests and, packed as
-CPUs do it, under Oclgrind. Whole numbers are exact, in whichever order they are added up.
+CPUs do it and in tiles as GPUs do, under Oclgrind. Whole numbers are exact, in whichever order they are added up.
 
 This file is also a program (`tests.support.oclgrind`).
 """
@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ocl_runtime as ocl
+from ocl_ir.types import from_numpy
 from ocl_runtime.device import choose
-from ocl_runtime.plan.kernels.products import panels
+from ocl_runtime.plan.kernels.products import panels, tiles
 from ocl_runtime.settings import Settings
 from tests.support.oclgrind import begins, ends, exists_here, reports
 
@@ -82,29 +83,72 @@ def test_products_are_those_of_numpy(
         compare(left, right, dtype)
 
 
+WHOLE = (slice(None), slice(None))
+TILES = {
+    "f4": ((33, 20, 35), (16, 8, 64), (1, 300, 17)),
+    "f8": ((17, 9, 24),),
+    "f2": ((24, 16, 32),),
+    "i4": ((19, 17, 16),),
+    "c8": ((16, 9, 17),),
+}
+"""Sizes by dtype: edges, whole units, and an inner axis for which it pays to have tiles for one row."""
+
+
+def on(kind: str, **changed: Any) -> ocl.Runtime:
+    """The simulator as a device of another kind."""
+    made = ocl.Runtime(choose("oclgrind"), Settings(cache_folder=None))
+    made.executor.target = replace(made.executor.target, kind=kind, **changed)
+    return made
+
+
 def main() -> None:
-    """Multiplies on the simulator, with short slices, so that small matrices have several."""
+    """Multiplies on the simulator: in panels of short slices, so that small matrices have several, and in tiles."""
     panels._SLICE_BYTES, panels._LEAST_REUSE, panels._LEAST_WORK = 32, 0, 0
-    device = choose("oclgrind")
-    made = ocl.Runtime(device, Settings(cache_folder=None))
-    made.executor.target = replace(made.executor.target, kind="cpu", vector_bytes=16, fp16=False)
-    with ocl.use(made):
+    with ocl.use(on("cpu", vector_bytes=16, fp16=False)):
         for dtype in ("f4", "f2", "i4", "f8"):
             for m, k, n in ((17, 17, 33), (18, 25, 32)):
-                begins(f"{m} x {k} x {n} {dtype}")
-                compare(
-                    operand(((m, k), [0, 1], (slice(None), slice(None))), dtype, 0),
-                    operand(((n, k), [1, 0], (slice(None), slice(None))), dtype, 1),
-                    dtype,
-                )
+                begins(f"panels {m} x {k} x {n} {dtype}")
+                left, right = ((m, k), [0, 1], WHOLE), ((n, k), [1, 0], WHOLE)
+                compare(operand(left, dtype, 0), operand(right, dtype, 1), dtype)
+    built, build = [], tiles.build
+    tiles.build = lambda form: built.append(form) or build(form)  # type: ignore[func-returns-value]
+    with ocl.use(on("gpu", compute_units=2, group_size=128, fp16=False)):
+        for number, (dtype, sizes) in enumerate(TILES.items()):
+            for m, k, n in sizes:
+                begins(f"tiles {m} x {k} x {n} {dtype}")
+                left = ((k, m), [1, 0], WHOLE) if number % 2 else ((m, k), [0, 1], WHOLE)
+                compare(operand(left, dtype, 0), operand(((k, n), [0, 1], WHOLE), dtype, 1), dtype)
+        more_of_tiles()
+    assert {form.left.access.dtype for form in built} == {from_numpy(name) for name in TILES}
     ends()
+
+
+def more_of_tiles() -> None:
+    """Batches, parts of a long inner axis, what is computed behind, a padded picture, and attention in blocks."""
+    random = np.random.default_rng(2)
+    a, b, bias = (random.integers(-2, 3, shape).astype("f4") for shape in ((2, 18, 700), (2, 700, 16), (16,)))
+    begins("tiles of batches and parts")
+    np.testing.assert_array_equal((ocl.asarray(a) @ ocl.asarray(b)).numpy(), a @ b)
+    begins("tiles and more")
+    found = ocl.maximum(ocl.asarray(a[0, :, :20]) @ ocl.asarray(b[0, :20]) + ocl.asarray(bias), 0).numpy()
+    np.testing.assert_array_equal(found, np.maximum(a[0, :, :20] @ b[0, :20] + bias, 0))
+    begins("tiles of a padded picture")
+    picture, weights = (
+        ocl.asarray(a[0, :2, :36].reshape(1, 2, 6, 6)),
+        ocl.asarray(b[0].ravel()[:288].reshape(16, 2, 3, 3)),
+    )
+    assert ocl.conv(picture, weights, padding=1).numpy().shape == (1, 16, 6, 6)
+    begins("attention")
+    q = ocl.asarray(random.standard_normal((2, 20, 8)).astype("f4"))
+    assert np.isfinite(ocl.attention(q, q, q, causal=True).numpy()).all()
 
 
 @pytest.mark.skipif(not exists_here(), reason="PyPI has Oclgrind for x86-64 Linux only")
 @pytest.mark.xdist_group("oclgrind")
 def test_nothing_is_reported() -> None:
     said = reports(__file__)
-    assert len(said) > 8
+    names = {f"tiles {m} x {k} x {n} {dtype}" for dtype, sizes in TILES.items() for m, k, n in sizes}
+    assert names | {"panels 17 x 17 x 33 f4", "tiles of batches and parts", "attention"} <= said.keys()
     assert {name: text for name, text in said.items() if text} == {}
 
 
