@@ -67,7 +67,8 @@ def conv(
         raise DTypeError("conv of bools", place=calling_line(), remedy="convert first: astype(x, int32)")
     taps = _taps("conv", x, w.shape[2:], stride, padding, _numbers("conv", "dilation", dilation, rank))
     dtype = common_dtype((x._node, w._node), x._executor)
-    node = convolution(cast(x._node, dtype), cast(w._node, dtype), taps, count, caller())
+    on_cpu = x._executor.target.kind == "cpu"
+    node = convolution(cast(x._node, dtype), cast(w._node, dtype), taps, count, caller(), prefers_lines=on_cpu)
     return Array(node, x._executor)
 
 

@@ -26,11 +26,16 @@ def read_in_place(
     made = {group.root: group for group in groups}
     changed = False
     for root, group in made.items():
-        if isinstance(root, Contract) and root.size:
-            values = tuple(_operand(value, made) if isinstance(value, Leaf) else value for value in group.values)
+        if not isinstance(root, Contract) or not root.size:
+            continue
+        for padded in (False, True):
+            values = tuple(
+                _operand(value, made, padded=padded) if isinstance(value, Leaf) else value for value in group.values
+            )
             in_place = group if values == group.values else replace(group, values=values)
             if in_place is not group and is_better(in_place, group):
                 made[root], changed = in_place, True
+                break
     return _read(made, needed) if changed else list(groups)
 
 
@@ -46,13 +51,13 @@ def _read(made: Mapping[Node, Group], needed: Collection[Node]) -> list[Group]:
     return [group for root, group in made.items() if root in read]
 
 
-def _operand(leaf: Leaf, made: Mapping[Node, Group]) -> Value:
-    """An operand as it lies before it is copied and padded."""
+def _operand(leaf: Leaf, made: Mapping[Node, Group], *, padded: bool) -> Value:
+    """An operand as it lies before it is copied, and before zeros are written around it, unless it is read `padded`."""
     if not leaf.computed:
         return leaf
     grouped = _before_copy(leaf, made) or (leaf, Split())
-    padded = _before_padding(*grouped, made)
-    matrices = _collapsed(*(padded or grouped))
+    before_padding = None if padded else _before_padding(*grouped, made)
+    matrices = _collapsed(*(before_padding or grouped))
     return matrices.leaf if matrices.split == Split() else matrices
 
 

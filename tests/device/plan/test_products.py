@@ -64,6 +64,7 @@ def packing() -> Iterator[ocl.Runtime]:
     """A runtime that packs small operands, too, and keeps no plans."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(panels, "_LEAST_REUSE", 0)
+        patch.setattr(panels, "_LEAST_REUSE_OF_ONE", 0)
         patch.setattr(panels, "_LEAST_WORK", 0)
         yield ocl.Runtime(choose(), Settings(cache_folder=None))
 
@@ -103,13 +104,15 @@ def on(kind: str, **changed: Any) -> ocl.Runtime:
 
 def main() -> None:
     """Multiplies on the simulator: in panels of short slices, so that small matrices have several, and in tiles."""
-    panels._SLICE_BYTES, panels._LEAST_REUSE, panels._LEAST_WORK = 32, 0, 0
-    with ocl.use(on("cpu", vector_bytes=16, fp16=False)):
-        for dtype in ("f4", "f2", "i4", "f8"):
-            for m, k, n in ((17, 17, 33), (18, 25, 32)):
-                begins(f"panels {m} x {k} x {n} {dtype}")
-                left, right = ((m, k), [0, 1], WHOLE), ((n, k), [1, 0], WHOLE)
-                compare(operand(left, dtype, 0), operand(right, dtype, 1), dtype)
+    panels._SLICE_BYTES, panels._LEAST_REUSE, panels._LEAST_REUSE_OF_ONE, panels._LEAST_WORK = 32, 0, 0, 0
+    for few in (0, 256):
+        panels._MOST_ROWS_IN_PLACE = few
+        with ocl.use(on("cpu", vector_bytes=16, fp16=False)):
+            for dtype in ("f4", "f2", "i4", "f8") if not few else ("f4", "f8"):
+                for m, k, n in ((17, 17, 33), (18, 25, 32)):
+                    begins(f"panels {m} x {k} x {n} {dtype} {few}")
+                    right = ((k, n), [0, 1], WHOLE) if few else ((n, k), [1, 0], WHOLE)
+                    compare(operand(((m, k), [0, 1], WHOLE), dtype, 0), operand(right, dtype, 1), dtype)
     built, build = [], tiles.build
     tiles.build = lambda form: built.append(form) or build(form)  # type: ignore[func-returns-value]
     with ocl.use(on("gpu", compute_units=2, group_size=128, fp16=False)):
@@ -148,7 +151,10 @@ def more_of_tiles() -> None:
 def test_nothing_is_reported() -> None:
     said = reports(__file__)
     names = {f"tiles {m} x {k} x {n} {dtype}" for dtype, sizes in TILES.items() for m, k, n in sizes}
-    assert names | {"panels 17 x 17 x 33 f4", "tiles of batches and parts", "attention"} <= said.keys()
+    assert (
+        names | {"panels 17 x 17 x 33 f4 0", "panels 18 x 25 x 32 f8 256", "tiles of batches and parts", "attention"}
+        <= said.keys()
+    )
     assert {name: text for name, text in said.items() if text} == {}
 
 

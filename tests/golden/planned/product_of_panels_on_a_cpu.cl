@@ -55,10 +55,10 @@ void contract(const uint m,
         const uint b_row = slice * b_stride0;
         const uint a_row = slice * a_stride0;
         for (uint panel = panel_begin; panel < panel_end; ++panel) {
+            const uint column = panel * 64;
             const ulong b_at = (ulong)((b_row + panel * b_stride1) * 16);
             const uint product_2 = (panel - panel_begin) * tiles_each;
-            const uint product_3 = panel * 64;
-            const bool is_at_most = product_3 + 64 <= n;
+            const bool is_at_most = column + 64 <= n;
             for (uint tile = tile_begin; tile < tile_end; ++tile) {
                 const ulong a_at = (ulong)((a_row + tile * a_stride1) * 16);
                 const ulong slot = (ulong)((product_2 + (tile - tile_begin)) * 384);
@@ -150,39 +150,39 @@ void contract(const uint m,
                     acc_5_2 = fma(repeated_5, b_value_2, acc_5_2);
                     acc_5_3 = fma(repeated_5, b_value_3, acc_5_3);
                 }
-                const uint product_7 = tile * 6;
-                if (is_last && (product_7 + 6 <= m && is_at_most)) {
+                const uint product_6 = tile * 6;
+                if (is_last && (product_6 + 6 <= m && is_at_most)) {
                     const uint y_row = quotient_1 * y_stride0;
-                    const uint y_row_2 = y_row + product_7 * y_stride1;
-                    vstore16(acc_0_0, 0, y + (y_row_2 + product_3));
-                    const uint sum_40 = product_3 + 16;
+                    const uint y_row_2 = y_row + product_6 * y_stride1;
+                    vstore16(acc_0_0, 0, y + (y_row_2 + column));
+                    const uint sum_40 = column + 16;
                     vstore16(acc_0_1, 0, y + (y_row_2 + sum_40));
-                    const uint sum_41 = product_3 + 32;
+                    const uint sum_41 = column + 32;
                     vstore16(acc_0_2, 0, y + (y_row_2 + sum_41));
-                    const uint sum_42 = product_3 + 48;
+                    const uint sum_42 = column + 48;
                     vstore16(acc_0_3, 0, y + (y_row_2 + sum_42));
-                    const uint y_row_4 = y_row + (product_7 + 1) * y_stride1;
-                    vstore16(acc_1_0, 0, y + (y_row_4 + product_3));
+                    const uint y_row_4 = y_row + (product_6 + 1) * y_stride1;
+                    vstore16(acc_1_0, 0, y + (y_row_4 + column));
                     vstore16(acc_1_1, 0, y + (y_row_4 + sum_40));
                     vstore16(acc_1_2, 0, y + (y_row_4 + sum_41));
                     vstore16(acc_1_3, 0, y + (y_row_4 + sum_42));
-                    const uint y_row_6 = y_row + (product_7 + 2) * y_stride1;
-                    vstore16(acc_2_0, 0, y + (y_row_6 + product_3));
+                    const uint y_row_6 = y_row + (product_6 + 2) * y_stride1;
+                    vstore16(acc_2_0, 0, y + (y_row_6 + column));
                     vstore16(acc_2_1, 0, y + (y_row_6 + sum_40));
                     vstore16(acc_2_2, 0, y + (y_row_6 + sum_41));
                     vstore16(acc_2_3, 0, y + (y_row_6 + sum_42));
-                    const uint y_row_8 = y_row + (product_7 + 3) * y_stride1;
-                    vstore16(acc_3_0, 0, y + (y_row_8 + product_3));
+                    const uint y_row_8 = y_row + (product_6 + 3) * y_stride1;
+                    vstore16(acc_3_0, 0, y + (y_row_8 + column));
                     vstore16(acc_3_1, 0, y + (y_row_8 + sum_40));
                     vstore16(acc_3_2, 0, y + (y_row_8 + sum_41));
                     vstore16(acc_3_3, 0, y + (y_row_8 + sum_42));
-                    const uint y_row_10 = y_row + (product_7 + 4) * y_stride1;
-                    vstore16(acc_4_0, 0, y + (y_row_10 + product_3));
+                    const uint y_row_10 = y_row + (product_6 + 4) * y_stride1;
+                    vstore16(acc_4_0, 0, y + (y_row_10 + column));
                     vstore16(acc_4_1, 0, y + (y_row_10 + sum_40));
                     vstore16(acc_4_2, 0, y + (y_row_10 + sum_41));
                     vstore16(acc_4_3, 0, y + (y_row_10 + sum_42));
-                    const uint y_row_12 = y_row + (product_7 + 5) * y_stride1;
-                    vstore16(acc_5_0, 0, y + (y_row_12 + product_3));
+                    const uint y_row_12 = y_row + (product_6 + 5) * y_stride1;
+                    vstore16(acc_5_0, 0, y + (y_row_12 + column));
                     vstore16(acc_5_1, 0, y + (y_row_12 + sum_40));
                     vstore16(acc_5_2, 0, y + (y_row_12 + sum_41));
                     vstore16(acc_5_3, 0, y + (y_row_12 + sum_42));
@@ -212,15 +212,15 @@ void contract(const uint m,
                     STORE_LOCAL(float16, sums + (slot + 352), acc_5_2);
                     STORE_LOCAL(float16, sums + (slot + 368), acc_5_3);
                     if (is_last) {
-                        const uint difference_3 = m - product_7;
-                        const uint difference_4 = n - product_3;
+                        const uint difference_3 = m - product_6;
+                        const uint difference_4 = n - column;
                         const uint smaller_2 = min(difference_4, 64u);
                         const uint y_row_13 = quotient_1 * y_stride0;
                         for (uint down = 0; down < min(difference_3, 6u); ++down) {
-                            const uint product_8 = down * 64;
-                            const uint y_row_15 = y_row_13 + (product_7 + down) * y_stride1;
+                            const uint product_7 = down * 64;
+                            const uint y_row_15 = y_row_13 + (product_6 + down) * y_stride1;
                             for (uint across = 0; across < smaller_2; ++across) {
-                                y[y_row_15 + (product_3 + across)] = sums[slot + (ulong)(product_8 + across)];
+                                y[y_row_15 + (column + across)] = sums[slot + (ulong)(product_7 + across)];
                             }
                         }
                     }

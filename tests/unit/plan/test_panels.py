@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +15,13 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import Layout
-from ocl_ir.types import C64, F16, F32, F64, DType
+from ocl_ir.types import C64, F16, F32, F64, DType, Pointer
+from ocl_runtime.arrays.meaning.convolutions import Taps, are_lines_worth_it, convolution
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.products import panels
 from ocl_runtime.plan.kernels.products.contraction import Contraction
 from ocl_runtime.plan.target import Target
+from tests.support import convolution_reference as reference
 from tests.support.depth import NIGHTLY
 from tests.unit.plan.test_plan import Desk
 
@@ -36,8 +39,17 @@ EDGES = [
 def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.setattr(panels, "_SLICE_BYTES", 4 * DEPTH)
     monkeypatch.setattr(panels, "_LEAST_REUSE", 0)
+    monkeypatch.setattr(panels, "_LEAST_REUSE_OF_ONE", 0)
     monkeypatch.setattr(panels, "_LEAST_WORK", 0)
+    monkeypatch.setattr(panels, "_MOST_ROWS_IN_PLACE", 0)
     return Desk(CPU)
+
+
+@pytest.fixture
+def in_place(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Where right matrices with few rows are read where they lie."""
+    monkeypatch.setattr(panels, "_MOST_ROWS_IN_PLACE", 256)
+    return desk
 
 
 def with_target(desk: Desk, **changes: int) -> Desk:
@@ -57,7 +69,7 @@ def check(desk: Desk, left: Node, right: Node, expected: np.ndarray) -> None:
     np.testing.assert_array_equal(desk.values(root), expected)
 
 
-@pytest.mark.parametrize(("m", "n", "k"), EDGES)
+@pytest.mark.parametrize(("m", "n", "k"), EDGES if NIGHTLY else EDGES[::2])
 def test_sizes_around_the_edges_of_blocks_and_slices(desk: Desk, m: int, n: int, k: int) -> None:
     left, right = whole_numbers(m, k), whole_numbers(k, n, seed=1)
     check(desk, desk.buffer(left), desk.buffer(right), left @ right)
@@ -118,6 +130,97 @@ def test_little_local_memory_makes_smaller_blocks(desk: Desk) -> None:
     check(small, small.buffer(a), small.buffer(b), a @ b)
 
 
+# ---------------------------------------------------------------------- a right matrix that is read where it lies
+
+
+def packed(desk: Desk, root: Node) -> int:
+    """How many matrices are packed."""
+    packing = next(launch.kernel for launch in desk.plan(root).launches if launch.kernel.name == "pack_panels")
+    return sum(param.value.hint.startswith("y") and isinstance(param.value.type, Pointer) for param in packing.params)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), EDGES if NIGHTLY else EDGES[1::2])
+def test_edges_of_what_is_read_where_it_lies(in_place: Desk, m: int, n: int, k: int) -> None:
+    left, right = whole_numbers(m, k), whole_numbers(k, n, seed=1)
+    check(in_place, in_place.buffer(left), in_place.buffer(right), left @ right)
+    assert packed(in_place, graph.contract(in_place.buffer(left), in_place.buffer(right))) == 1
+
+
+@pytest.mark.parametrize(("dtype", "count"), [("f4", 1), ("f8", 1), ("i2", 1), ("f2", 2)])
+def test_what_is_added_up_in_another_dtype_is_packed(in_place: Desk, dtype: str, count: int) -> None:
+    desk = with_target(in_place, vector_bytes=16)
+    a, b = whole_numbers(17, 40, dtype=dtype), whole_numbers(40, 33, dtype=dtype, seed=1)
+    left, right = desk.buffer(a), desk.buffer(b)
+    check(desk, left, right, (a.astype("i8") @ b.astype("i8")).astype(dtype))
+    assert packed(desk, graph.contract(left, right)) == count
+
+
+def test_a_right_matrix_whose_columns_lie_apart_is_copied_or_packed(in_place: Desk) -> None:
+    """Copied into rows, which costs less; but one that is the same for several left ones is packed, once for all."""
+    a, b = whole_numbers(17, 19), whole_numbers(19, 18, seed=1)
+    left, right = in_place.buffer(a), VIEWS["columns"](in_place, b)
+    root = graph.contract(left, right)
+    np.testing.assert_array_equal(in_place.values(root), a @ b)
+    assert [launch.kernel.name for launch in in_place.plan(root).launches] == ["transpose", "pack_panels", "contract"]
+    assert packed(in_place, root) == 1
+    lefts = whole_numbers(3, 17, 19)
+    check(in_place, in_place.buffer(lefts), graph.expand(right, (3, 19, 18)), lefts @ b)
+    assert packed(in_place, graph.contract(in_place.buffer(lefts), graph.expand(right, (3, 19, 18)))) == 2
+
+
+@pytest.mark.parametrize(("first", "second"), [((3,), (3,)), ((2, 1), (2, 3)), ((1, 3), (2, 1))])
+def test_axes_in_front_of_what_is_read_where_it_lies(
+    in_place: Desk, first: tuple[int, ...], second: tuple[int, ...]
+) -> None:
+    a, b = whole_numbers(*first, 17, 16), whole_numbers(*second, 16, 9, seed=1)
+    front = np.broadcast_shapes(first, second)
+    left, right = (graph.expand(in_place.buffer(host), (*front, *host.shape[-2:])) for host in (a, b))
+    check(in_place, left, right, a @ b)
+
+
+def test_parts_of_what_is_read_where_it_lies(in_place: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panels, "_LEAST_PART", 20)
+    desk = with_target(in_place, compute_units=16)
+    a, b = whole_numbers(16, 130), whole_numbers(130, 9, seed=1)
+    left, right = desk.buffer(a), desk.buffer(b)
+    assert len(desk.plan(graph.contract(left, right)).launches) > 2
+    check(desk, left, right, a @ b)
+
+
+CONVOLUTIONS: dict[str, tuple[Any, ...]] = {
+    # batch, channels, space, results, kernel, before and behind, dilation, groups
+    "same": (2, 3, (9, 11), 16, (3, 3), [(1, 1), (1, 1)], (1, 1), 1),
+    "valid": (1, 4, (8, 12), 9, (3, 2), [(0, 0), (0, 0)], (1, 1), 1),
+    "groups": (1, 4, (8, 12), 34, (3, 2), [(0, 2), (1, 0)], (1, 3), 2),
+    "space": (1, 2, (5, 6, 7), 16, (2, 3, 2), [(1, 0), (1, 1), (0, 1)], (1, 1, 2), 1),
+    "line": (3, 8, (40,), 17, (5,), [(2, 1)], (2,), 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layer", CONVOLUTIONS.values(), ids=CONVOLUTIONS)
+def test_windows_of_a_convolution_are_lines(desk: Desk, layer: tuple[Any, ...]) -> None:
+    """Nothing is copied but what has zeros around it."""
+    batch, channels, space, results, kernel, pairs, dilation, groups = layer
+    x, w = whole_numbers(batch, channels, *space), whole_numbers(results, channels // groups, *kernel, seed=1)
+    taps = [Taps(n, 1, d, *pair) for n, d, pair in zip(kernel, dilation, pairs, strict=True)]
+    root = convolution(desk.buffer(x), desk.buffer(w), taps, groups, "", prefers_lines=True)
+    names = [launch.kernel.name for launch in desk.plan(root).launches]
+    assert names[-2:] == ["pack_panels", "contract"]
+    assert set(names[:-2]) <= {"fill", "copy"}
+    assert len(names) <= 4
+    assert packed(desk, root) == 1
+    expected = reference.conv(x, w, (1,) * len(space), pairs, dilation, groups)
+    np.testing.assert_array_equal(desk.values(root), expected)
+
+
+def test_windows_are_lines_only_where_few_others_come_with_them() -> None:
+    assert are_lines_worth_it((56, 56), [Taps(3, 1, 1, 1, 1)] * 2)
+    assert not are_lines_worth_it((56, 56), [Taps(3, 2, 1, 1, 1)] * 2)
+    assert not are_lines_worth_it((28, 28), [Taps(28)] * 2)
+    assert not are_lines_worth_it((56, 56), [Taps(1)] * 2)
+    assert not are_lines_worth_it((56,), [Taps(3)])
+
+
 # ---------------------------------------------------------------------- choices
 
 
@@ -145,5 +248,7 @@ def test_small_products_are_not_packed() -> None:
     assert panels.uses_panels(contraction(256, 256, 256), target)
     assert not panels.uses_panels(contraction(256, 256, 256), Target(kind="gpu"))
     assert not panels.uses_panels(contraction(256, 256, 256, C64), target)
-    for size in ((4, 4096, 4096), (4096, 8, 4096), (256, 256, 4), (20, 32, 20), (64, 64, 100_000)):
+    assert panels.uses_panels(contraction(4, 4096, 4096), target)
+    assert not panels.uses_panels(contraction(4, 4096, 4096, F16), target)
+    for size in ((4096, 8, 4096), (256, 256, 4), (20, 32, 20), (64, 64, 100_000)):
         assert not panels.uses_panels(contraction(*size), target)

@@ -15,6 +15,7 @@ from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.values import Leaf, Matrices, Split, Value
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
+from ocl_runtime.plan.kernels.products import panels
 from ocl_runtime.plan.kernels.products.blocks import Block, block_launches
 from ocl_runtime.plan.kernels.products.candidates import is_worth_copying
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
@@ -115,14 +116,18 @@ def reads_in_place(group: Group, copied: Group, target: Target) -> bool:
     root = group.root
     assert isinstance(root, Contract)
     in_place, of_copies = (contraction_of(root, each.values) for each in (group, copied))
+    if target.kind == "cpu":
+        return panels.reads_in_place(in_place, target) and uses_panels(in_place, target)
     return uses_tiles(in_place, target) and not is_worth_copying(in_place, of_copies, target)
 
 
 def is_read_in_place(contraction: Contraction, target: Target) -> bool:
     """Whether the right matrix is read as it lies; otherwise its columns have to lie next to each other."""
-    if contraction.right.layout.strides[-1] in (0, 1):
+    right = contraction.right.layout
+    if right.strides[-1] in (0, 1) or uses_tiles(contraction, target):
         return True
-    return uses_tiles(contraction, target) or uses_panels(contraction, target)
+    is_repeated = 0 in right.strides[: contraction.sides[1].front]  # a copy would not be the same along an axis
+    return uses_panels(contraction, target) and (is_repeated or not panels.is_flat(contraction))
 
 
 def _possible(text: str, contraction: Contraction, target: Target) -> Variant | None:

@@ -23,6 +23,7 @@ from ocl_runtime.plan.target import Target
 _LEAST_BYTES = 16 << 10
 """What a work-item packs at least, where there is so much."""
 _ITEMS_PER_UNIT = 8
+_SIDES = ("left", "right")
 
 
 class Packed(NamedTuple):
@@ -67,20 +68,21 @@ def pack(
     allocate: Callable[[int], Storage],
     lowering: Lowering,
 ) -> tuple[Launch, list[Packed]]:
-    """Packs the left matrix (…, m, k) and the right one (…, k, n), which lie as `layouts` say, into new memory."""
+    """Packs the left matrix (…, m, k), and the right one (…, k, n) if it is given, into new memory. `layouts` say how
+    they lie."""
     target = lowering.target
     operands = [
         _operand(name, leaf, layout, number, panel, accumulator, allocate, target)
         for number, (name, leaf, layout) in enumerate(zip(names, leaves, layouts, strict=True))
     ]
-    left, right = operands
+    left = operands[0]
     rank, k = left.layout.ndim - 2, left.layout.shape[-1]
-    groups = left.groups + right.groups
+    groups = sum(operand.groups for operand in operands)
     dense = [operand.packed.layout for operand in operands]
     counts = (groups, k + panel.depth, *(operand.width * (operand.chunks + operand.per) for operand in operands))
     parameters = Parameters(index_dtype((*layouts, *dense), *counts), groups)
-    sizes = {"k": k, "slices": -(-k // panel.depth), "left_groups": left.groups}
-    for side, operand in zip(("left", "right"), operands, strict=True):
+    sizes = {"k": k, "slices": -(-k // panel.depth)} | ({"left_groups": left.groups} if len(operands) > 1 else {})
+    for side, operand in zip(_SIDES, operands, strict=False):
         sizes |= {
             f"{side}_own": operand.layout.shape[operand.axis],
             f"{side}_chunks": operand.chunks,
@@ -91,9 +93,9 @@ def pack(
     for size_name, size in sizes.items():
         parameters.size(size_name, size)
     form = PackingForm(
-        operands=(
-            _form(parameters, left, "left", "y0", accumulator, panel.lanes),
-            _form(parameters, right, "right", "y1", accumulator, panel.lanes),
+        operands=tuple(
+            _form(parameters, operand, side, f"y{number}", accumulator, panel.lanes)
+            for number, (side, operand) in enumerate(zip(_SIDES, operands, strict=False))
         ),
         specs=tuple(parameters.specs),
         batch=rank,

@@ -1,9 +1,9 @@
 """Writes the kernels that pack the operands of a product; `products.packing` launches them, `products.panel` says what
 a chunk is.
 
-The first groups pack the left matrix, the others the right one. A work-item, alone in its group, packs the chunks of
-some neighbouring tiles or panels. What lies behind the last row or column is packed as that once more: nobody looks at
-what is made of it.
+The first groups pack the left matrix, the others, if there are some, the right one. A work-item, alone in its group,
+packs the chunks of some neighbouring tiles or panels. What lies behind the last row or column is packed as that once
+more: nobody looks at what is made of it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PackingForm:
     """The key of the kernel. There are `batch` axes in front of an operand's own two; chunks have up to `depth` places
     along the inner axis, and begin at multiples of `unit` elements."""
 
-    operands: tuple[OperandForm, OperandForm]
+    operands: tuple[OperandForm, ...]
     specs: tuple[Spec, ...]
     batch: int
     depth: int
@@ -60,9 +60,11 @@ def build(form: PackingForm) -> Kernel:
 
 class _Builder:
     def __init__(self, form: PackingForm) -> None:
-        left, right = form.operands
-        note = f"{left.source.name} in chunks of {left.width} rows, {right.source.name} in chunks of {right.width} "
-        note += f"columns, by {form.depth}    {form.accumulator}"
+        chunks = (
+            f"{operand.source.name} in chunks of {operand.width} {'rows' if operand.is_left else 'columns'}"
+            for operand in form.operands
+        )
+        note = f"{', '.join(chunks)}, by {form.depth}    {form.accumulator}"
         self._form = form
         self._k = KernelBuilder("pack_panels", group_size=(1, 1, 1), note=note)
         self._body = Body.start(self._k, form.specs, form.index, form.fp16)
@@ -70,12 +72,15 @@ class _Builder:
 
     def build(self) -> Kernel:
         k, form = self._k, self._form
-        left, right = form.operands
+        left, *rights = form.operands
         group = k.item("group_id", 0, "group", form.index)
+        if not rights:
+            self._pack(left, group)
+            return k.build()
         with k.if_(group < self._sizes["left_groups"]):
             self._pack(left, group)
         with k.else_():
-            self._pack(right, group - self._sizes["left_groups"])
+            self._pack(rights[0], group - self._sizes["left_groups"])
         return k.build()
 
     def _pack(self, operand: OperandForm, group: Ref) -> None:

@@ -4,6 +4,10 @@ A work-item has some tiles by some panels of the result. It goes along the inner
 of its tiles and panels stay in its cache while each of them meets all of the others. For each pair it has the register
 block in variables, to which it adds one product after the other by fused multiply-adds, in ascending order. Between two
 slices the sums are in local memory, of which a work-item, alone in its group, has as much as its core's cache.
+
+A right matrix whose columns lie next to each other may be read where it lies. Where its rows begin, of which a slice
+has some, is computed once for a slice. The last panel begins so early that it ends with the matrix; of what it has in
+common with the one before, nothing is stored.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from ocl_ir.types import U64, DType, with_lanes
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec
 from ocl_runtime.plan.kernels.products.panel import Panel
+from ocl_runtime.plan.kernels.products.stage import Digits
 
 _Block: TypeAlias = Sequence[Sequence[Ref]]
 """Variables for each row of a register block, one for each of its vectors."""
@@ -29,7 +34,8 @@ class PanelForm:
     """The key of the kernel.
 
     `left` and `right` are packed: their axes are the `batch` in front, slices, tiles or panels, and the elements of a
-    chunk. Those of the result are the parts of the inner axis, the ones in front, and its own two.
+    chunk. If there are `lines`, the inner axes of the right matrix, it is read where it lies: its axes are the batch,
+    these, and its columns. The axes of the result are the parts of the inner axis, the ones in front, and its own two.
     """
 
     left: Access
@@ -41,6 +47,7 @@ class PanelForm:
     accumulator: DType
     index: DType
     fp16: bool
+    lines: Digits | None = None
 
 
 def build(form: PanelForm) -> Kernel:
@@ -59,6 +66,7 @@ class _Builder:
         self._sizes = self._body.params
         align = form.accumulator.size * panel.lanes
         self._sums = self._k.array(form.accumulator, panel.slots * panel.block, align=align, hint="sums")
+        self._lines = None if form.lines is None else self._k.array(form.index, panel.depth, hint="lines")
 
     def build(self) -> Kernel:
         k, form, body, sizes = self._k, self._form, self._body, self._sizes
@@ -82,15 +90,22 @@ class _Builder:
             count = k.convert(count, U64, hint="count")
             goes_on = k.op("ne", slice_, begin, hint="goes_on")
             is_last = k.op("eq", slice_ + 1, end, hint="is_last")
+            self._locate_lines(where, slice_, count)
             with k.for_(panel, panel_end, dtype=form.index, hint="panel") as across:
-                right = self._chunk(form.right, where, slice_, across)
+                column = k.let(across * form.panel.columns, "column")
+                first = column
+                if self._lines is None:
+                    right = self._chunk(form.right, where, slice_, across)
+                else:
+                    first = k.op("minimum", column, sizes["n"] - form.panel.columns, hint="first")
+                    right = k.convert(first, U64, hint=f"{form.right.name}_at")
                 with k.for_(tile, tile_end, dtype=form.index, hint="tile") as down:
                     left = self._chunk(form.left, where, slice_, down)
                     slot = (across - panel) * sizes["tiles_each"] + (down - tile)
                     slot = k.convert(slot * form.panel.block, U64, hint="slot")
                     block = self._started(goes_on, slot)
                     self._multiply(left, right, count, block)
-                    self._finish(front, down * form.panel.rows, across * form.panel.columns, is_last, slot, block)
+                    self._finish(front, down * form.panel.rows, column, column - first, is_last, slot, block)
         return k.build()
 
     def _chunk(self, access: Access, where: Mapping[int, Ref], slice_: Ref, number: Ref) -> Ref:
@@ -100,6 +115,16 @@ class _Builder:
         offset = self._body.offset(access, coordinates, form.batch + 2)
         assert offset is not None
         return k.convert(offset * (form.panel.lanes if access.wide else 1), U64, hint=f"{access.name}_at")
+
+    def _locate_lines(self, where: Mapping[int, Ref], slice_: Ref, count: Ref) -> None:
+        """Where the rows of a slice of the right matrix begin, if it is read where it lies."""
+        k, form, body = self._k, self._form, self._body
+        if self._lines is None or form.lines is None:
+            return
+        with k.for_(0, k.convert(count, form.index), dtype=form.index, hint="line") as line:
+            digits = form.lines.split(slice_ * form.panel.depth + line, body)
+            offset = body.offset(form.right, {**where, **digits}, form.lines.axes[-1] + 1)
+            k.store(self._lines, line, body.const(0) if offset is None else offset)
 
     # ------------------------------------------------------------------ the product
 
@@ -122,9 +147,12 @@ class _Builder:
         k, form, panel = self._k, self._form, self._form.panel
         a, b = self._sizes[form.left.name], self._sizes[form.right.name]
         with k.for_(0, count, dtype=U64, hint="i") as i:
-            line = right + i * panel.columns
+            if self._lines is None:
+                line, align = right + i * panel.columns, self._align
+            else:
+                line, align = right + k.convert(k.load(self._lines, i), U64), form.right.dtype.size
             factors = [
-                k.load(b, line + vector * panel.lanes, count=panel.lanes, align=self._align)
+                k.load(b, line + vector * panel.lanes, count=panel.lanes, align=align)
                 for vector in range(panel.vectors)
             ]
             element = left + i
@@ -139,9 +167,12 @@ class _Builder:
 
     # ------------------------------------------------------------------ results
 
-    def _finish(self, front: Mapping[int, Ref], row: Ref, column: Ref, is_last: Ref, slot: Ref, block: _Block) -> None:
-        """Stores the results, or leaves the sums for the next slice. A block that reaches beyond the matrix is laid in
-        local memory, from where the elements that exist are stored one by one."""
+    def _finish(
+        self, front: Mapping[int, Ref], row: Ref, column: Ref, behind: Ref, is_last: Ref, slot: Ref, block: _Block
+    ) -> None:
+        """Stores the results from `column` on, which is so many `behind` the first one of the block, or leaves the sums
+        for the next slice. A block that reaches beyond the matrix is laid in local memory, from where the elements that
+        exist are stored one by one."""
         k, panel, sizes = self._k, self._form.panel, self._sizes
         is_whole = (row + panel.rows <= sizes["m"]) & (column + panel.columns <= sizes["n"])
         with k.if_(is_last & is_whole):
@@ -154,7 +185,7 @@ class _Builder:
                     at = slot + (step * panel.columns + vector * panel.lanes)
                     k.store(self._sums, at, sum_, align=self._align)
             with k.if_(is_last):
-                self._edge(front, row, column, slot)
+                self._edge(front, row, column, slot if self._lines is None else slot + k.convert(behind, U64))
 
     def _edge(self, front: Mapping[int, Ref], row: Ref, column: Ref, slot: Ref) -> None:
         k, form, panel, sizes = self._k, self._form, self._form.panel, self._sizes

@@ -14,15 +14,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from ocl_ir.graph.build import Storage
+from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.types import LANES
+from ocl_runtime.plan.fusion.values import Split
 from ocl_runtime.plan.kernels.form import Parameters, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
-from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, collapsed, parts_of, sum_of_parts
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, parts_of, sum_of_parts
 from ocl_runtime.plan.kernels.products.packing import pack
 from ocl_runtime.plan.kernels.products.panel import Panel
 from ocl_runtime.plan.kernels.products.panel_kernel import PanelForm, build
+from ocl_runtime.plan.kernels.products.stage import digits_of
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Launch
 from ocl_runtime.plan.target import Target
@@ -37,6 +39,15 @@ _LEAST_PART = 512
 _LEAST_REUSE = 64
 """Multiplications for each element that is packed, below which blocks that read operands where they lie take less time:
 64 by 100,000 by 64 took half as long in blocks (2 cores, Intel's driver and PoCL), 256 of each twice as long."""
+_LEAST_REUSE_OF_ONE = 192
+"""The same where the left matrix alone is packed: 32 by 50,000 by 128 took 0.8 to 1.2 times as long, 100 by 100 by
+10,000 0.9 times."""
+_LEAST_REUSE_OF_LINES = 16
+"""And where blocks would multiply a copy of the right one."""
+_MOST_ROWS_IN_PLACE = 256
+"""Of the left matrix, up to which the right one is read where it lies: 16 to 64 rows took 0.35 to 0.7 times as long as
+packed, 256 0.9 to 1 times, 1000, where columns do not begin at multiples of a cache line, up to 1.4 times (2 cores,
+Intel's driver and PoCL)."""
 _LEAST_WORK = 1 << 22
 """Multiplications below which a second launch takes longer than packing saves."""
 _BLOCKS_PER_UNIT = 4
@@ -61,9 +72,45 @@ def uses_panels(contraction: Contraction, target: Target) -> bool:
         return False  # complex numbers leave too few registers
     lanes = _lanes(contraction, target)
     block = SHAPES[0].rows * SHAPES[0].vectors * lanes * contraction.accumulator.size
-    if lanes == 1 or n < 2 * lanes or block > target.local_bytes:
+    if lanes == 1 or n < SHAPES[-1].vectors * lanes or block > target.local_bytes:
         return False
-    return m * n >= _LEAST_REUSE * (m + n) and math.prod(contraction.batch) * m * n * k >= _LEAST_WORK
+    left, right = (_elements(side) for side in contraction.sides)
+    work = math.prod(contraction.batch) * m * n * k
+    if is_lines(contraction):
+        least = _LEAST_REUSE_OF_LINES * left
+    else:
+        least = _LEAST_REUSE_OF_ONE * left if is_flat(contraction) else _LEAST_REUSE * (left + right)
+    return work >= max(_LEAST_WORK, least)
+
+
+def reads_in_place(contraction: Contraction, target: Target) -> bool:
+    """Whether the right matrix is read where it lies: it has the dtype of the sums, its columns lie next to each other,
+    and there are at least as many as a panel has; and packing would take longer, for few rows or since it would have to
+    be copied before. Sums are the same either way."""
+    (_, n, _), (left, right) = contraction.sizes, contraction.sides
+    is_line = right.split.columns == 1 and right.split.padding is None and right.leaf.layout.strides[-1] == 1
+    fits = left.split == Split() and n >= SHAPES[-1].vectors * _lanes(contraction, target)
+    return is_line and fits and is_flat(contraction)
+
+
+def is_flat(contraction: Contraction) -> bool:
+    """Whether there are so few rows for each element of the right matrix that it is not worth packing, or it is no
+    matrix in memory: whatever its strides are, so that these change no sum."""
+    few = contraction.sizes[0] <= _MOST_ROWS_IN_PLACE or is_lines(contraction)
+    return few and contraction.right.source.dtype is contraction.accumulator
+
+
+def is_lines(contraction: Contraction) -> bool:
+    """Whether rows of the right matrix are several axes in memory, as those of the windows of a convolution are: other
+    kernels than this would have to copy it."""
+    return contraction.splits[1].rows > 1
+
+
+def _elements(side: Side) -> int:
+    """How many elements an operand has that differ: it is packed once for all places of an axis in front along which it
+    is the same."""
+    lies = zip(side.leaf.layout.shape, side.leaf.layout.strides, strict=True)
+    return math.prod(length for axis, (length, stride) in enumerate(lies) if stride or axis >= side.front)
 
 
 def panel_launches(
@@ -87,18 +134,20 @@ def panel_launches(
     slices_each = -(-per // panel.depth)
     parts = -(-slices // slices_each)
 
-    whole = (*batch, m, n)
+    whole, in_place = (*batch, m, n), reads_in_place(contraction, target)
     dtype = contraction.dtype if parts == 1 else accumulator
     to = output.storage if parts == 1 else allocate(parts * math.prod(whole) * dtype.size)
     leaves = contraction.leaves
     sides = [leaf.layout for leaf in leaves]
     front, (left, right), (element,) = collapsed(len(batch), sides, [output.layout], parts)
     names = leaf_names(leaves, lowering.names)
-    packing, packed = pack(leaves, names, (left, right), panel, accumulator, allocate, lowering)
+    count = 1 if in_place else 2
+    packing, packed = pack(leaves[:count], names[:count], [left, right][:count], panel, accumulator, allocate, lowering)
     result = replace(element, strides=(math.prod(whole), *element.strides[1:]))
     groups = math.prod(batch) * parts * blocks[0] * blocks[1]
     counts = (groups, k + panel.depth, n + panel.columns * panels_each, m + panel.rows * tiles_each)
-    parameters = Parameters(index_dtype((result, *[operand.layout for operand in packed]), *counts), groups)
+    read = [operand.layout for operand in packed] + ([right] if in_place else [])
+    parameters = Parameters(index_dtype((result, *read), *counts), groups)
     sizes = {
         "m": m, "n": n, "k": k, "slices": slices, "slices_each": slices_each, "tiles": tiles, "tiles_each": tiles_each,
         "panels": panels, "panels_each": panels_each, "blocks_down": blocks[0], "blocks_across": blocks[1],
@@ -111,8 +160,15 @@ def panel_launches(
         parameters.memory(
             name, accumulator, operand.storage, operand.layout, operand.layout.ndim - 1, panel.lanes, general=True
         )
-        for name, operand in zip(names, packed, strict=True)
+        for name, operand in zip(names, packed, strict=False)
     ]
+    lines = None
+    if in_place:
+        source = leaves[1].source
+        assert isinstance(source, Buffer)
+        lane = right.ndim - 1
+        accesses.append(parameters.memory(names[1], accumulator, source.storage, right, lane, 1, general=True))
+        lines = digits_of(parameters, names[1], right, range(len(front), lane))
     form = PanelForm(
         left=accesses[0],
         right=accesses[1],
@@ -123,6 +179,7 @@ def panel_launches(
         accumulator=accumulator,
         index=parameters.index,
         fp16=target.fp16,
+        lines=lines,
     )
     kernel = lowering.kernels.get(form, build)
     launch = Launch(kernel, tuple(parameters.args), (groups, 1, 1), (1, 1, 1), lowering.where)
@@ -144,6 +201,8 @@ def chosen(contraction: Contraction, target: Target, only: tuple[int, int] | Non
         if only not in (None, (shape.rows, shape.vectors)):
             continue
         columns = shape.vectors * lanes
+        if columns > n and is_flat(contraction):
+            continue
         time = -(-m // shape.rows) * shape.rows * -(-n // columns) * columns / shape.speed
         if not least or time < least:
             best, least = shape, time

@@ -13,9 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.layout import Layout
 from ocl_ir.types import DType, with_lanes
 from ocl_runtime.plan.kernels.body import Body
-from ocl_runtime.plan.kernels.form import Access
+from ocl_runtime.plan.kernels.form import Access, Parameters
+
+_SHORT = 16
+"""Up to which lengths kernels know those of axes that are one with others."""
 
 
 class Digits(NamedTuple):
@@ -33,6 +37,20 @@ class Digits(NamedTuple):
             digits[axis], place = body.k.op("urem", place, base), body.k.op("udiv", place, base)
         digits[self.axes[0]] = place
         return digits
+
+
+def digits_of(parameters: Parameters, name: str, layout: Layout, axes: range) -> Digits:
+    """Axes of an operand that are one together. Short ones, as those of the taps of a convolution, are part of the
+    kernel, which then multiplies where it would divide by a parameter."""
+    lengths: list[int | str] = []
+    for axis in axes[1:]:
+        length = layout.shape[axis]
+        if length <= _SHORT:
+            lengths.append(int(length))
+        else:
+            parameters.size(f"{name}_length{axis}", length)
+            lengths.append(f"{name}_length{axis}")
+    return Digits(tuple(axes), tuple(lengths))
 
 
 @dataclass(frozen=True, slots=True)

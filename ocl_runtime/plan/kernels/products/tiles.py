@@ -23,7 +23,7 @@ from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements,
 from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
 from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
 from ocl_runtime.plan.kernels.products.matrix import loaded_dtype
-from ocl_runtime.plan.kernels.products.stage import Digits, Operand
+from ocl_runtime.plan.kernels.products.stage import Operand, digits_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build
 from ocl_runtime.plan.kernels.reduce import reduce_launches
@@ -36,8 +36,6 @@ _LONG = 256
 """The inner axis for which the memory that is read takes longer than what lies outside."""
 _MAP_BYTES = 2 * MAP_WORDS * U32.size
 """Of the descriptions of both matrices of a product."""
-_SHORT = 16
-"""Up to which lengths kernels know those of axes that are one with others."""
 _RASTER, _RASTER_ROWS = 16, 2048
 """Rows of tiles, and of results, that groups go down before they go across: what they share of both operands stays in
 the cache."""
@@ -225,27 +223,13 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
             if inside is not None:
                 inside = Layout((inside.span // pack,), (1,), inside.range()[0] // pack)
     access = parameters.memory(name, dtype, source.storage, lies, along, lanes, general=True, inside=inside)
-    own, inner = (_digits(parameters, name, layout, axes) for axes in (side.own, side.inner))
+    own, inner = (digits_of(parameters, name, layout, axes) for axes in (side.own, side.inner))
     bounds = []
     for number, (bound, length) in enumerate(() if padding is None else padding.bounds):
         place = parameters.iota(f"{name}_place{number}", parameters.index, bound)
         parameters.size(f"{name}_end{number}", length)
         bounds.append((place, f"{name}_end{number}"))
     return Operand(access, own, inner, turned, wide, tuple(bounds))
-
-
-def _digits(parameters: Parameters, name: str, layout: Layout, axes: range) -> Digits:
-    """Axes of an operand that are one together. Short ones, as those of the taps of a convolution, are part of the
-    kernel, which then multiplies where it would divide by a parameter."""
-    lengths: list[int | str] = []
-    for axis in axes[1:]:
-        length = layout.shape[axis]
-        if length <= _SHORT:
-            lengths.append(int(length))
-        else:
-            parameters.size(f"{name}_length{axis}", length)
-            lengths.append(f"{name}_length{axis}")
-    return Digits(tuple(axes), tuple(lengths))
 
 
 def _in_words(layout: Layout, along: int, pack: int) -> Layout:
