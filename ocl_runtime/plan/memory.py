@@ -16,7 +16,7 @@ from ocl_ir.source_line import Where
 from ocl_ir.types import DType
 from ocl_runtime.plan.donation import Donation
 from ocl_runtime.plan.fusion.bundles import Bundle
-from ocl_runtime.plan.fusion.values import Leaf, Lookup, Matrices, Value
+from ocl_runtime.plan.fusion.values import Computed, Leaf, Lookup, Matrices, Value
 from ocl_runtime.plan.handles import HandleContainer, Status
 from ocl_runtime.plan.launch import InPlace
 
@@ -105,6 +105,8 @@ class PlanMemory:
     def _bound(self, value: Value) -> Value:
         if isinstance(value, Lookup | Matrices):
             return value._replace(leaf=self.source(value.leaf))
+        if isinstance(value, Computed):
+            return value._replace(values=tuple(map(self._bound, value.values)))
         return self.source(value) if isinstance(value, Leaf) else value
 
     # ------------------------------------------------------------------ results

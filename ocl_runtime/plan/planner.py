@@ -24,20 +24,15 @@ from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.merge import RULES, Rule, bundles
 from ocl_runtime.plan.fusion.operands import read_in_place
 from ocl_runtime.plan.fusion.products import with_products
+from ocl_runtime.plan.fusion.prologues import with_prologues
 from ocl_runtime.plan.fusion.values import Leaf, Lookup, Value, dtype_of
 from ocl_runtime.plan.fusion.write_order import readers_first
 from ocl_runtime.plan.kernels.custom_call import Call, call_launches
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.form import Output
 from ocl_runtime.plan.kernels.lowering import Lowering
+from ocl_runtime.plan.kernels.products import launches as products
 from ocl_runtime.plan.kernels.products.contraction import Elements
-from ocl_runtime.plan.kernels.products.launches import (
-    contraction_of,
-    is_read_in_place,
-    joins,
-    product_launches,
-    reads_in_place,
-)
 from ocl_runtime.plan.kernels.reduce import Reduction, reduce_launches, row_layout
 from ocl_runtime.plan.kernels.scan import Scanning, scan_launches
 from ocl_runtime.plan.kernels.scatter import apart, scatter_launch
@@ -102,12 +97,16 @@ def _planned(
     decisions = None if executor.watch_fusion is None else Decisions()
     rows = roots if dense is True else (*(dense or ()), *into)
     layouts = Layouts()
-    needed, takes_more = {*roots, *donation.needed}, partial(joins, target=executor.target)
+    needed, takes_more = {*roots, *donation.needed}, partial(products.joins, target=executor.target)
     cut = groups(roots, executor.target, layouts, dense=rows, decisions=decisions)
-    cut = readers_first(read_in_place(cut, needed, partial(reads_in_place, target=executor.target)) if rules else cut)
+    if rules:
+        cut = read_in_place(cut, needed, partial(products.reads_in_place, target=executor.target))
+    cut = readers_first(cut)
     merged, why = bundles(cut, needed, executor.target, layouts, rules, decisions)
     if rules:
         merged = with_products(merged, needed, executor.target, takes_more, decisions)
+        merged = with_prologues(merged, needed, partial(products.computes, target=executor.target), decisions)
+        why = {root: why[root] for bundle in merged for each in bundle.results if (root := each.group.root) in why}
     memory = PlanMemory(merged, roots, donation, executor)
     planner = _Planner(executor, names, into, memory)
     ends = [0]
@@ -248,10 +247,13 @@ class _Planner:
     def _multiplied(self, bundle: Bundle, root: Contract) -> None:
         """A product of matrices, and what its kernel computes of that."""
         memory, values = self._memory, self._memory.values(bundle)
-        contraction = contraction_of(root, values[:2])
-        left, right = (leaf if isinstance(leaf.source, Buffer) else self._dense(leaf) for leaf in contraction.leaves)
+        contraction = products.contraction_of(root, values[:2])
+        left, right = (
+            side.leaf if side.computed or isinstance(side.leaf.source, Buffer) else self._dense(side.leaf)
+            for side in contraction.sides
+        )
         contraction = replace(contraction, left=left, right=right)
-        if not is_read_in_place(contraction, self._executor.target):
+        if not products.is_read_in_place(contraction, self._executor.target):
             contraction = replace(contraction, right=self._dense(right))
         outputs = []
         for result in bundle.results:
@@ -260,7 +262,8 @@ class _Planner:
             outputs.append(Output(result.value, layout, memory.result(node).storage, node.dtype))
         elements = Elements.behind_operands(root.dtype, values, outputs, bundle.shape)
         where = bundle.results[-1].group.root.where
-        self.launches += product_launches(contraction, elements, self._executor.allocate, self._lowering(where))
+        allocate = self._executor.allocate
+        self.launches += products.product_launches(contraction, elements, allocate, self._lowering(where))
 
     def _called(self, bundle: Bundle, root: CustomCall) -> Buffer:
         """What an algorithm computes of its operands, over one of them where that can be."""

@@ -74,10 +74,10 @@ def _before_copy(leaf: Leaf, made: Mapping[Node, Group]) -> tuple[Leaf, Split] |
     rows, columns = (_axes(layout.shape[axis], layout.strides[axis], copied.shape) for axis in (-2, -1))
     lengths, strides = zip(*rows, *columns, strict=True)
     split = Layout(layout.shape[:-2] + lengths, layout.strides[:-2] + strides, layout.offset)
-    places = _places(split, copied.shape)  # it lies in row-major order of that
+    places = places_of(split, copied.shape)  # it lies in row-major order of that
     if places is None:
         return None
-    return value._replace(layout=_along_others(places, value.layout)), Split(len(rows), len(columns))
+    return value._replace(layout=along_places(places, value.layout)), Split(len(rows), len(columns))
 
 
 def _axes(length: int, stride: int, shape: Shape) -> list[tuple[int, int]]:
@@ -91,7 +91,7 @@ def _axes(length: int, stride: int, shape: Shape) -> list[tuple[int, int]]:
     return [(length, stride), *reversed(axes)]
 
 
-def _along_others(places: Sequence[Layout], layout: Layout) -> Layout:
+def along_places(places: Sequence[Layout], layout: Layout) -> Layout:
     """A layout over axes that go along those of another one as the layouts of their places say."""
     steps = list(zip(places, layout.strides, strict=True))
     shape = places[0].shape
@@ -136,7 +136,7 @@ def _before_padding(leaf: Leaf, split: Split, made: Mapping[Node, Group]) -> tup
     assert isinstance(value, Leaf)
     assert base is not None
     zeros = isinstance(base.source, Iota) and not base.layout.offset and not any(base.layout.strides)
-    places, first = _places(leaf.layout, root.shape), _places(root.region, root.shape)
+    places, first = places_of(leaf.layout, root.shape), places_of(root.region, root.shape)
     if not zeros or places is None or first is None or not _is_box(first):
         return None
     places = [
@@ -148,7 +148,7 @@ def _before_padding(leaf: Leaf, split: Split, made: Mapping[Node, Group]) -> tup
         low, high = place.range()
         if low < 0 or high > length:
             bounds.append((place, length))
-    read = value._replace(layout=_along_others(places, value.layout))
+    read = value._replace(layout=along_places(places, value.layout))
     return read, split._replace(padding=Padding(value.layout, tuple(bounds)))
 
 
@@ -161,7 +161,7 @@ def _is_box(places: Sequence[Layout]) -> bool:
     )
 
 
-def _places(layout: Layout, shape: Shape) -> list[Layout] | None:
+def places_of(layout: Layout, shape: Shape) -> list[Layout] | None:
     """For a layout over the elements of a shape in row-major order, where along each axis its elements lie; None where
     steps run over the end of an axis, or there is none."""
     if not shape:

@@ -101,6 +101,19 @@ class Matrices(NamedTuple):
         return ()
 
 
+class Computed(NamedTuple):
+    """An operand of a product that is computed where it is read: the last of the `values`, whose layouts are over its
+    axes. `leaf` is what it would be in memory, on which it depends how the product is computed."""
+
+    leaf: Leaf
+    values: tuple[Value, ...]
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """None."""
+        return ()
+
+
 class Lookup(NamedTuple):
     """The element of a leaf at coordinates that are earlier values of the group, given by their places."""
 
@@ -113,7 +126,7 @@ class Lookup(NamedTuple):
         return self.args
 
 
-Value: TypeAlias = Leaf | Operation | Fold | Lookup | Matrices | Product
+Value: TypeAlias = "Leaf | Operation | Fold | Lookup | Matrices | Computed | Product"
 
 
 def dtype_of(value: Value) -> DType:
@@ -160,6 +173,8 @@ def leaves_of(values: Iterable[Value], base: Leaf | None) -> tuple[Leaf, ...]:
             leaves.append(value)
         elif isinstance(value, Lookup | Matrices):
             leaves.append(value.leaf)
+        elif isinstance(value, Computed):
+            leaves += leaves_of(value.values, None)
     if base is not None:
         leaves.append(base)
     return tuple(leaves)

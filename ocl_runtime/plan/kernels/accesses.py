@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
-from ocl_runtime.plan.fusion.values import Fold, Lookup, Matrices, Operation, Product, Value, laid_out
+from ocl_runtime.plan.fusion.values import Computed, Fold, Leaf, Lookup, Matrices, Operation, Product, Value, laid_out
 from ocl_runtime.plan.kernels.form import Access, Fetch, Parameters, Term
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.windows import Window
@@ -44,7 +44,7 @@ def accesses(
             described.append(value)
         elif isinstance(value, Lookup):
             described.append(_fetch(value, name, parameters))
-        elif isinstance(value, Matrices):
+        elif isinstance(value, Matrices | Computed):
             raise AssertionError(value)  # only products read them
         elif isinstance(value.source, Scalar):
             described.append(parameters.scalar(name, value.source.dtype, value.source.value))
@@ -65,6 +65,36 @@ def accesses(
                 access = parameters.iota(name, source.dtype, layout, *lanes_of.get(index, (lane, lanes)))
             described.append(access)
     return tuple(described)
+
+
+def reached(
+    values: Sequence[Value],
+    names: Sequence[str],
+    layouts: Sequence[Layout],
+    parameters: Parameters,
+    lanes: int,
+    lane: int = -1,
+    *,
+    general: bool = False,
+) -> tuple[Term, ...]:
+    """What a product computes, of an operand or of its results, with the leaves described by name; `general` as of
+    `Parameters.memory`."""
+    remaining, made = iter(layouts), list[Term]()
+    for value, name in zip(values, names, strict=True):
+        if not isinstance(value, Leaf):
+            assert isinstance(value, Operation | Product)
+            made.append(value)
+        elif isinstance(value.source, Scalar):
+            made.append(parameters.scalar(name, value.source.dtype, value.source.value))
+        else:
+            layout, source = next(remaining), value.source
+            axis = lane % layout.ndim
+            if isinstance(source, Buffer):
+                memory = source.dtype, source.storage, layout, axis, lanes
+                made.append(parameters.memory(name, *memory, general=general))
+            else:
+                made.append(parameters.iota(name, source.dtype, layout, axis, lanes))
+    return tuple(made)
 
 
 def _fetch(lookup: Lookup, name: str, parameters: Parameters) -> Fetch:

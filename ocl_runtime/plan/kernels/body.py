@@ -122,6 +122,16 @@ class Body:
         dtype = self.computed_as(access.dtype)
         return self.k.load_as(self.params[access.name], index, dtype, count=count, align=align, hint=f"{access.name}_i")
 
+    def neighbours(self, access: Access, coordinates: Mapping[int, Ref], along: Ref, lane: int, count: int) -> Ref:
+        """A leaf at some coordinates: `count` elements along axis `lane`, of which it has the one at `along` first and
+        the others behind, or the same ones."""
+        if access.kind == "scalar":
+            return self.spread(self.read(access, self.const(0)), count)
+        start = self.element(access, self.offset(access, coordinates, lane), along, 1, lane)
+        if access.strides[lane] == "none":
+            return self.spread(self.read(access, start), count)
+        return self.read(access, start, count)
+
     def elements(self, access: Access, start: Ref, count: int, width: int) -> list[Ref]:
         """So many neighbours, read in vectors of at most `width`, a multiple of which `start` is."""
         lanes_read: list[Ref] = []

@@ -25,7 +25,8 @@ _MOST_PARTS = 256
 class Contraction:
     """What to multiply: `left` (…, m, k) and `right` (…, k, n), buffers of one dtype, none of them empty, which may be
     rounded to `tf32` where that is said. Products are added in `accumulator`, and results are of `dtype`. `splits` say
-    of how many axes each consists."""
+    of how many axes each consists. An operand may be `computed` of values where it is read; then its leaf says only how
+    it would lie in memory."""
 
     left: Leaf
     right: Leaf
@@ -33,6 +34,7 @@ class Contraction:
     dtype: DType
     splits: tuple[Split, Split] = (Split(), Split())
     tf32: bool = False
+    computed: tuple[tuple[Value, ...], tuple[Value, ...]] = ((), ())
 
     @property
     def factor(self) -> DType:
@@ -47,12 +49,14 @@ class Contraction:
     @property
     def sides(self) -> tuple[Side, Side]:
         """How both operands lie."""
-        return Side(self.left, self.splits[0], 0), Side(self.right, self.splits[1], 1)
+        left, right = self.computed
+        return Side(self.left, self.splits[0], 0, left), Side(self.right, self.splits[1], 1, right)
 
     @property
     def is_plain(self) -> bool:
-        """Whether rows and columns of both operands are one axis each, and nothing is padded."""
-        return self.splits == (Split(), Split())
+        """Whether both operands are matrices in memory: their rows and columns are one axis each, nothing is padded,
+        and nothing computed."""
+        return self.splits == (Split(), Split()) and not any(self.computed)
 
     @property
     def batch(self) -> Shape:
@@ -68,11 +72,17 @@ class Contraction:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An operand, the left one (`number` 0) or the right one (1)."""
+    """An operand, the left one (`number` 0) or the right one (1), and the values that it is `computed` of, if it is."""
 
     leaf: Leaf
     split: Split
     number: int
+    computed: tuple[Value, ...] = ()
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """What is read and computed, the operand last."""
+        return self.computed or (self.leaf,)
 
     @property
     def front(self) -> int:

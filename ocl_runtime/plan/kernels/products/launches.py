@@ -7,12 +7,13 @@ measured (`ocl_runtime.tuning`), on what was the fastest there; on nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from ocl_ir.graph.build import Contract, Storage, buffer
 from ocl_ir.layout import Layout
 from ocl_ir.types import TF32
 from ocl_runtime.plan.fusion.groups import Group
-from ocl_runtime.plan.fusion.values import Leaf, Matrices, Split, Value
+from ocl_runtime.plan.fusion.values import Computed, Leaf, Matrices, Split, Value
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
 from ocl_runtime.plan.kernels.products import panels
@@ -92,8 +93,7 @@ def contract_launches(
 
 def contraction_of(root: Contract, sides: Sequence[Value]) -> Contraction:
     """The product that a node is of two operands."""
-    plain = [Matrices(side, Split()) if isinstance(side, Leaf) else side for side in sides]
-    left, right = (side for side in plain if isinstance(side, Matrices))
+    left, right = (_operand(side) for side in sides)
     return Contraction(
         left=left.leaf,
         right=right.leaf,
@@ -101,7 +101,30 @@ def contraction_of(root: Contract, sides: Sequence[Value]) -> Contraction:
         dtype=root.dtype,
         splits=(left.split, right.split),
         tf32=root.factor is TF32,
+        computed=(left.computed, right.computed),
     )
+
+
+class _Operand(NamedTuple):
+    leaf: Leaf
+    split: Split = Split()
+    computed: tuple[Value, ...] = ()
+
+
+def _operand(side: Value) -> _Operand:
+    match side:
+        case Leaf():
+            return _Operand(side)
+        case Matrices(leaf, split):
+            return _Operand(leaf, split)
+        case Computed(leaf, values):
+            return _Operand(leaf, computed=values)
+    raise AssertionError(side)
+
+
+def computes(root: Contract, sides: Sequence[Value], target: Target) -> bool:
+    """Whether the kernels of a product compute its operands, as they are packed."""
+    return panels.uses_panels(contraction_of(root, sides), target)
 
 
 def joins(group: Group, target: Target) -> bool:
@@ -124,7 +147,7 @@ def reads_in_place(group: Group, copied: Group, target: Target) -> bool:
 def is_read_in_place(contraction: Contraction, target: Target) -> bool:
     """Whether the right matrix is read as it lies; otherwise its columns have to lie next to each other."""
     right = contraction.right.layout
-    if right.strides[-1] in (0, 1) or uses_tiles(contraction, target):
+    if right.strides[-1] in (0, 1) or contraction.computed[1] or uses_tiles(contraction, target):
         return True
     is_repeated = 0 in right.strides[: contraction.sides[1].front]  # a copy would not be the same along an axis
     return uses_panels(contraction, target) and (is_repeated or not panels.is_flat(contraction))

@@ -10,22 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import U64, DType
 from ocl_runtime.plan.kernels.body import Body
-from ocl_runtime.plan.kernels.form import Access, Spec
+from ocl_runtime.plan.kernels.form import Access, Spec, Term
+from ocl_runtime.plan.kernels.naming import formulas
 
 
 @dataclass(frozen=True, slots=True)
 class OperandForm:
-    """How an operand is packed: `axis` is its own axis, `inner` that of the products. A chunk has `width` places along
-    the first. Its rows are moved in vectors of `lanes`; 1: their elements lie apart in the source."""
+    """How an operand is packed, the last of the `values`: `axis` is its own axis, `inner` that of the products. A chunk
+    has `width` places along the first. Its rows are moved in vectors of `lanes`; 1: elements of some leaf lie apart."""
 
     side: str
-    source: Access
+    values: tuple[Term, ...]
     packed: Access
     axis: int
     inner: int
@@ -61,7 +63,7 @@ def build(form: PackingForm) -> Kernel:
 class _Builder:
     def __init__(self, form: PackingForm) -> None:
         chunks = (
-            f"{operand.source.name} in chunks of {operand.width} {'rows' if operand.is_left else 'columns'}"
+            f"{_text(operand)} in chunks of {operand.width} {'rows' if operand.is_left else 'columns'}"
             for operand in form.operands
         )
         note = f"{', '.join(chunks)}, by {form.depth}    {form.accumulator}"
@@ -151,10 +153,15 @@ class _Builder:
         self, operand: OperandForm, where: Mapping[int, Ref], own: Ref, inner: Ref, to: Ref, at: Ref, lanes: int
     ) -> None:
         """Reads `lanes` neighbours from a place on, and stores them."""
-        k, body, source = self._k, self._body, operand.source
+        k, body = self._k, self._body
         along, lane = (inner, operand.inner) if operand.is_left else (own, operand.axis)
-        offset = body.offset(source, {**where, operand.axis: own, operand.inner: inner}, lane)
-        value = body.read(source, body.element(source, offset, along, 1, lane), lanes)
-        value = k.convert(value, self._form.accumulator)
+        coordinates, last = {**where, operand.axis: own, operand.inner: inner}, len(operand.values) - 1
+        read = partial(body.neighbours, coordinates=coordinates, along=along, lane=lane, count=lanes)
+        value = k.convert(body.evaluate(operand.values, [last], read)[last], self._form.accumulator)
         packed = self._sizes[operand.packed.name]
         k.store(packed, to + k.convert(at, U64), value, align=self._form.accumulator.size * lanes)
+
+
+def _text(operand: OperandForm) -> str:
+    """What is packed, for the reader."""
+    return formulas(operand.values, {"": len(operand.values) - 1}).removeprefix(" = ")

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.types import LANES
-from ocl_runtime.plan.fusion.values import Split
+from ocl_runtime.plan.fusion.values import Split, leaf_layouts
 from ocl_runtime.plan.kernels.form import Parameters, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, parts_of, sum_of_parts
-from ocl_runtime.plan.kernels.products.packing import pack
+from ocl_runtime.plan.kernels.products.packing import pack, sources_of
 from ocl_runtime.plan.kernels.products.panel import Panel
 from ocl_runtime.plan.kernels.products.panel_kernel import PanelForm, build
 from ocl_runtime.plan.kernels.products.stage import digits_of
@@ -89,7 +89,7 @@ def reads_in_place(contraction: Contraction, target: Target) -> bool:
     be copied before. Sums are the same either way."""
     (_, n, _), (left, right) = contraction.sizes, contraction.sides
     is_line = right.split.columns == 1 and right.split.padding is None and right.leaf.layout.strides[-1] == 1
-    fits = left.split == Split() and n >= SHAPES[-1].vectors * _lanes(contraction, target)
+    fits = left.split == Split() and not right.computed and n >= SHAPES[-1].vectors * _lanes(contraction, target)
     return is_line and fits and is_flat(contraction)
 
 
@@ -137,17 +137,16 @@ def panel_launches(
     whole, in_place = (*batch, m, n), reads_in_place(contraction, target)
     dtype = contraction.dtype if parts == 1 else accumulator
     to = output.storage if parts == 1 else allocate(parts * math.prod(whole) * dtype.size)
-    leaves = contraction.leaves
-    sides = [leaf.layout for leaf in leaves]
-    front, (left, right), (element,) = collapsed(len(batch), sides, [output.layout], parts)
-    names = leaf_names(leaves, lowering.names)
-    count = 1 if in_place else 2
-    packing, packed = pack(leaves[:count], names[:count], [left, right][:count], panel, accumulator, allocate, lowering)
+    layouts = [leaf_layouts(side.values) for side in contraction.sides]
+    front, read, (element,) = collapsed(len(batch), [*layouts[0], *layouts[1]], [output.layout], parts)
+    sources = sources_of(contraction, read, lowering)
+    packing, packed = pack(sources[:1] if in_place else sources, panel, accumulator, allocate, lowering)
+    names, right = leaf_names(contraction.leaves, lowering.names), read[-1]
     result = replace(element, strides=(math.prod(whole), *element.strides[1:]))
     groups = math.prod(batch) * parts * blocks[0] * blocks[1]
     counts = (groups, k + panel.depth, n + panel.columns * panels_each, m + panel.rows * tiles_each)
-    read = [operand.layout for operand in packed] + ([right] if in_place else [])
-    parameters = Parameters(index_dtype((result, *read), *counts), groups)
+    multiplied = [operand.layout for operand in packed] + ([right] if in_place else [])
+    parameters = Parameters(index_dtype((result, *multiplied), *counts), groups)
     sizes = {
         "m": m, "n": n, "k": k, "slices": slices, "slices_each": slices_each, "tiles": tiles, "tiles_each": tiles_each,
         "panels": panels, "panels_each": panels_each, "blocks_down": blocks[0], "blocks_across": blocks[1],
@@ -164,7 +163,7 @@ def panel_launches(
     ]
     lines = None
     if in_place:
-        source = leaves[1].source
+        source = contraction.right.source
         assert isinstance(source, Buffer)
         lane = right.ndim - 1
         accesses.append(parameters.memory(names[1], accumulator, source.storage, right, lane, 1, general=True))

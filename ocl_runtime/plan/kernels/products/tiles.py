@@ -10,12 +10,13 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from ocl_ir.graph.build import Buffer, Scalar, Storage
+from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.layout import Layout
 from ocl_ir.types import U32, Pointer
-from ocl_runtime.plan.fusion.values import Leaf, Operation, Product, Value, leaf_layouts
-from ocl_runtime.plan.kernels.form import Access, Output, Parameters, Term, aligned, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.fusion.values import Product, leaf_layouts
+from ocl_runtime.plan.kernels.accesses import reached
+from ocl_runtime.plan.kernels.form import Access, Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names, output_names
 from ocl_runtime.plan.kernels.products.candidates import box_width, chosen, is_turned, tile_parts, tiles, width
@@ -121,7 +122,7 @@ def tile_launches(
         launched = min(groups, target.compute_units)
     results = each[-len(stored.outputs) :]
     lanes = _lanes(stored, results, n, target)
-    terms = _terms(parameters, stored.values, names[2:], each, lanes)
+    terms = reached(stored.values, names[2:], each, parameters, lanes)
     outputs = _outputs(parameters, stored.outputs, results, lanes)
     form = TileForm(
         left=operands[0],
@@ -167,27 +168,6 @@ def _outputs(
     for name, output, layout in zip(output_names(len(outputs)), outputs, layouts, strict=True):
         memory = output.dtype, output.storage, layout, layout.ndim - 1, lanes
         made.append((output.value, parameters.memory(name, *memory, general=True)))
-    return tuple(made)
-
-
-def _terms(
-    parameters: Parameters, values: Sequence[Value], names: Sequence[str], layouts: Sequence[Layout], lanes: int
-) -> tuple[Term, ...]:
-    """What is computed of each element, with the leaves as the kernel reaches them."""
-    remaining, made = iter(layouts), list[Term]()
-    for value, name in zip(values, names, strict=True):
-        if not isinstance(value, Leaf):
-            assert isinstance(value, Operation | Product)
-            made.append(value)
-        elif isinstance(value.source, Scalar):
-            made.append(parameters.scalar(name, value.source.dtype, value.source.value))
-        else:
-            layout, source = next(remaining), value.source
-            lane = layout.ndim - 1
-            if isinstance(source, Buffer):
-                made.append(parameters.memory(name, source.dtype, source.storage, layout, lane, lanes))
-            else:
-                made.append(parameters.iota(name, source.dtype, layout, lane, lanes))
     return tuple(made)
 
 

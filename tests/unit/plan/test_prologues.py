@@ -1,0 +1,132 @@
+"""Products that compute their operands while they pack them, run by the interpreter, with the bits of two kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from ocl_ir.graph import build as graph
+from ocl_ir.graph.build import Node
+from ocl_ir.types import F32
+from ocl_runtime.plan.kernels.products import launches, panels
+from ocl_runtime.plan.target import Target
+from tests.unit.plan.test_plan import Desk
+
+CPU = Target(kind="cpu", compute_units=2, vector_bytes=8, operations_per_byte=4)
+M, K, N = 17, 19, 18
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    for name, value in {"_SLICE_BYTES": 32, "_LEAST_REUSE": 0, "_LEAST_REUSE_OF_ONE": 0, "_LEAST_WORK": 0}.items():
+        monkeypatch.setattr(panels, name, value)
+    return Desk(CPU)
+
+
+def real(*shape: int, seed: int = 0, dtype: str = "f4") -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def turned(node: Node) -> Node:
+    rank = len(node.shape)
+    return graph.permute(node, (*range(rank - 2), rank - 1, rank - 2))
+
+
+def op(name: str, *args: Node) -> Node:
+    return graph.elementwise(name, *args)
+
+
+def number(value: float, like: Node) -> Node:
+    return graph.scalar(value, like.dtype, like.shape)
+
+
+def cast(desk: Desk) -> tuple[Node, Node]:
+    return graph.convert(desk.buffer(real(M, K, dtype="f2")), F32), desk.buffer(real(K, N, seed=1))
+
+
+def scaled_rows(desk: Desk) -> tuple[Node, Node]:
+    scales = graph.expand(desk.buffer(real(M, 1, seed=2)), (M, K))
+    return op("mul", desk.buffer(real(M, K)), scales), desk.buffer(real(K, N, seed=1))
+
+
+def scaled_inner_axis_of_both(desk: Desk) -> tuple[Node, Node]:
+    left, right = desk.buffer(real(M, K)), desk.buffer(real(K, N, seed=1))
+    scales = desk.buffer(real(K, seed=2))
+    scaled = op("mul", left, graph.expand(scales, (M, K)))
+    return scaled, op("add", op("mul", right, number(0.5, right)), graph.expand(graph.reshape(scales, (K, 1)), (K, N)))
+
+
+def transposed(desk: Desk) -> tuple[Node, Node]:
+    left, right = desk.buffer(real(K, M)), desk.buffer(real(N, K, seed=1))
+    return turned(op("exp", left)), turned(op("maximum", right, number(0, right)))
+
+
+def masked(desk: Desk) -> tuple[Node, Node]:
+    left = desk.buffer(real(M, K))
+    seen = op("lt", left, desk.buffer(real(M, K, seed=3)))
+    return op("select", seen, left, number(-1, left)), desk.buffer(real(K, N, seed=1))
+
+
+def batches_of_one_right_matrix(desk: Desk) -> tuple[Node, Node]:
+    right = desk.buffer(real(K, N, seed=1))
+    return op("neg", desk.buffer(real(3, M, K))), graph.expand(op("exp", right), (3, K, N))
+
+
+def rounded_halves(desk: Desk) -> tuple[Node, Node]:
+    left, right = desk.buffer(real(M, K, dtype="f2")), desk.buffer(real(K, N, seed=1, dtype="f2"))
+    return op("mul", left, number(1.1, left)), right
+
+
+CASES: dict[str, Callable[[Desk], tuple[Node, Node]]] = {
+    made.__name__: made
+    for made in (
+        cast, scaled_rows, scaled_inner_axis_of_both, transposed, masked, batches_of_one_right_matrix, rounded_halves,
+    )
+}  # fmt: skip
+
+
+def names(desk: Desk, *roots: Node) -> list[str]:
+    return [launch.kernel.name for launch in desk.plan(*roots).launches]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_operands_are_computed_while_they_are_packed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, case: Callable[[Desk], tuple[Node, Node]]
+) -> None:
+    root = graph.contract(*case(desk))
+    assert names(desk, root) == ["pack_panels", "contract"]
+    found = desk.values(root)
+    monkeypatch.setattr(launches, "computes", lambda *_, **__: False)
+    other = Desk(CPU)
+    root = graph.contract(*case(other))
+    assert len(names(other, root)) > 2
+    np.testing.assert_array_equal(found, other.values(root))
+
+
+def test_what_somebody_else_reads_is_stored(desk: Desk) -> None:
+    left, right = desk.buffer(real(M, K)), desk.buffer(real(K, N, seed=1))
+    scaled = op("exp", left)
+    product = graph.contract(scaled, right)
+    for others in ([scaled], [graph.reduce("sum", scaled, (0,), F32)], [graph.contract(scaled, turned(scaled))]):
+        made = names(desk, product, *others)
+        assert any("exp" in name for name in made), made
+
+
+def test_what_is_long_is_computed_once(desk: Desk) -> None:
+    left, right = desk.buffer(real(M, K)), desk.buffer(real(K, N, seed=1))
+    many = left
+    for _ in range(9):
+        many = op("exp", many)
+    assert names(desk, graph.contract(many, right))[0] == "exp"
+    several = left
+    for seed in range(3):
+        several = op("add", several, desk.buffer(real(M, K, seed=seed)))
+    assert names(desk, graph.contract(several, right))[0] == "add"
+
+
+def test_a_gpu_stores_operands() -> None:
+    gpu = Desk(Target(compute_units=4, local_bytes=48 << 10))
+    left, right = gpu.buffer(real(64, 64)), gpu.buffer(real(64, 64, seed=1))
+    assert names(gpu, graph.contract(op("exp", left), right)) == ["exp", "contract"]
