@@ -14,7 +14,7 @@ from ocl_ir.graph.build import Contract, Node, Scalar
 from ocl_runtime.plan.fusion.bundles import Bundle
 from ocl_runtime.plan.fusion.decisions import Attempt, Decisions
 from ocl_runtime.plan.fusion.operands import along_places, places_of
-from ocl_runtime.plan.fusion.values import Computed, Leaf, Operation, Value
+from ocl_runtime.plan.fusion.values import Computed, Leaf, Lookup, Operation, Value, laid_out
 
 _MOST_LEAVES, _MOST_OPERATIONS = 3, 8
 """Of an operand; what is more is computed again for too many tiles, or in a kernel that has too many arguments."""
@@ -59,12 +59,11 @@ def _is_prologue(bundle: Bundle, needed: Collection[Node]) -> bool:
     """Whether a bundle computes one result of few operations and leaves, which nobody needs but who reads it."""
     if len(bundle.results) != 1 or bundle.order is not None or not all(group.pointwise for group in bundle.groups):
         return False
-    leaves = [value for value in bundle.values if isinstance(value, Leaf)]
-    operations = [value for value in bundle.values if isinstance(value, Operation)]
-    in_memory = sum(not isinstance(leaf.source, Scalar) for leaf in leaves)
-    known = len(leaves) + len(operations) == len(bundle.values) and bundle.results[0].value == len(bundle.values) - 1
-    fits = 0 < in_memory <= _MOST_LEAVES and 0 < len(operations) <= _MOST_OPERATIONS
-    return known and fits and bundle.results[0].group.root not in needed
+    (result,), last = bundle.results, len(bundle.values) - 1
+    operations = sum(not isinstance(value, Leaf) for value in bundle.values)
+    known = all(isinstance(value, Leaf | Lookup | Operation) for value in bundle.values) and result.value == last
+    fits = 0 < len(laid_out(bundle.values)) <= _MOST_LEAVES and 0 < operations <= _MOST_OPERATIONS
+    return known and fits and result.group.root not in needed
 
 
 def _computed(side: Leaf, producer: Bundle) -> Computed | None:

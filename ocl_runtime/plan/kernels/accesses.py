@@ -81,7 +81,9 @@ def reached(
     `Parameters.memory`."""
     remaining, made = iter(layouts), list[Term]()
     for value, name in zip(values, names, strict=True):
-        if not isinstance(value, Leaf):
+        if isinstance(value, Lookup):
+            made.append(_fetch(value, name, parameters))
+        elif not isinstance(value, Leaf):
             assert isinstance(value, Operation | Product)
             made.append(value)
         elif isinstance(value.source, Scalar):

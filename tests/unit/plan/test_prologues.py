@@ -9,7 +9,8 @@ import pytest
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.types import F32
+from ocl_ir.layout import Layout
+from ocl_ir.types import F32, I32
 from ocl_runtime.plan.kernels.products import launches, panels
 from ocl_runtime.plan.target import Target
 from tests.unit.plan.test_plan import Desk
@@ -79,10 +80,26 @@ def rounded_halves(desk: Desk) -> tuple[Node, Node]:
     return op("mul", left, number(1.1, left)), right
 
 
+def gathered_rows(desk: Desk) -> tuple[Node, Node]:
+    """As of an embedding, on the left, and of columns on the right, as whole vectors and one by one."""
+    rows = desk.buffer(np.random.default_rng(4).integers(0, 40, M).astype("i4"))
+    columns = desk.buffer(np.random.default_rng(5).integers(0, 30, N).astype("i4"))
+
+    def counted(shape: tuple[int, int], stride: tuple[int, int]) -> Node:
+        return graph.iota(I32, Layout(shape, stride))
+
+    left = graph.gather(
+        desk.buffer(real(40, K)), [graph.expand(graph.reshape(rows, (M, 1)), (M, K)), counted((M, K), (0, 1))]
+    )
+    right = graph.gather(desk.buffer(real(K, 30, seed=1)), [counted((K, N), (1, 0)), graph.expand(columns, (K, N))])
+    return left, right
+
+
 CASES: dict[str, Callable[[Desk], tuple[Node, Node]]] = {
     made.__name__: made
     for made in (
         cast, scaled_rows, scaled_inner_axis_of_both, transposed, masked, batches_of_one_right_matrix, rounded_halves,
+        gathered_rows,
     )
 }  # fmt: skip
 

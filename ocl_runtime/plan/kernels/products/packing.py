@@ -87,6 +87,11 @@ class _Operand(NamedTuple):
         return -(-self.chunks // self.per)
 
     @property
+    def moved(self) -> int:
+        """Elements that are read, those at the end several times."""
+        return math.prod(self.varied) * self.source.shape[self.inner] * self.chunks * self.width
+
+    @property
     def groups(self) -> int:
         """All work-items."""
         return math.prod(self.packed.layout.shape[: len(self.varied) + 1]) * self.runs
