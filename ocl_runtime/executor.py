@@ -359,7 +359,7 @@ def _target(device: Device, streams: int) -> Target:
         fp16=caps.fp16,
         fp64=caps.fp64,
         group_progress=quirks.group_progress,
-        matrix_dtypes=quirks.matrix_dtypes,
+        matrix_instructions=quirks.matrix_instructions,
         warpgroups=quirks.warpgroups,
         tile_bytes=quirks.tile_bytes,
         atomics64=caps.int64_atomics,

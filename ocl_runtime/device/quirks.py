@@ -33,7 +33,7 @@ class Quirks:
     rereads_arguments: bool = False  # numbers among the arguments are read again where they are used
     slow_inlining: bool = False  # builds take long over kernels that call many functions with long code
     subgroups: Subgroups | None = None  # in which work-items exchange values without local memory
-    matrix_dtypes: frozenset[str] = frozenset()  # of operands of matrix instructions
+    matrix_instructions: frozenset[str] = frozenset()  # by their names in ocl_ir.kernel.matrix_instructions
     warpgroups: bool = False  # there are matrix instructions of warpgroups, which the stage behind the compiler opens
     tile_bytes: int = 0  # local memory that a group can have for its tile, where that is more than the driver says
     own_math: bool = False  # use the library's branch-free transcendental functions, not the driver's
@@ -223,14 +223,14 @@ TABLE = (
         "PTX's mma.sync takes halves, bfloat16 and tf32 from compute capability 8.0 on; the program's target is that "
         "of the device. Arrays in local memory that are larger than the 48 KiB that the driver states work up to what "
         "a unit has: 99 KiB for a group from 8.0 on (580.159.04).",
-        matrix_dtypes=frozenset({"f16", "bf16", "tf32"}),
+        matrix_instructions=frozenset({"mma_f16", "mma_bf16", "mma_tf32"}),
         tile_bytes=99 << 10,
     ),
     _row(
         "NVIDIA: matrix instructions of float64, larger local memory",
         lambda caps: _nvidia(caps) and caps.compute_capability[0] == 9,
         "mma.sync.m16n8k8 of float64 is there from compute capability 9.0 on; a group can have 227 KiB.",
-        matrix_dtypes=frozenset({"f16", "bf16", "tf32", "f64"}),
+        matrix_instructions=frozenset({"mma_f16", "mma_bf16", "mma_tf32", "mma_f64"}),
         tile_bytes=227 << 10,
     ),
     _row(

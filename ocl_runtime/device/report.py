@@ -75,7 +75,7 @@ def _as_json(finding: Finding, chosen: Device | None) -> dict[str, Any]:
         "quirks": {
             **quirks,
             "binary_mark": device.quirks.binary_mark.decode("latin-1"),
-            "matrix_dtypes": sorted(device.quirks.matrix_dtypes),
+            "matrix_instructions": sorted(device.quirks.matrix_instructions),
         },
     }
 

@@ -42,8 +42,8 @@ class Target:
     fp64: bool = True
     group_progress: bool = False
     """Whether work-groups that have begun go on while others wait for them."""
-    matrix_dtypes: frozenset[str] = frozenset()
-    """The dtypes of the operands of which there are matrix instructions."""
+    matrix_instructions: frozenset[str] = frozenset()
+    """The names of the matrix instructions that there are."""
     warpgroups: bool = False
     """Whether there are matrix instructions of warpgroups, which take halves, bfloat16 and tf32."""
     tile_bytes: int = 0
