@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ocl_ir.subgroups import Subgroups
-from ocl_runtime.device.capabilities import Capabilities
+from ocl_runtime.device.capabilities import MATRICES_OF_SUBGROUPS, Capabilities
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +77,22 @@ def _intel_cpu(caps: Capabilities) -> bool:
 
 
 _REQUIRED_SIZE = "cl_intel_required_subgroup_size"
+
+
+def _amd_gpu(caps: Capabilities, *names: str) -> bool:
+    """Whether it is one of AMD's GPUs under AMD's own driver, which calls it "gfx90a:sramecc+:xnack-"."""
+    return caps.platform == "AMD Accelerated Parallel Processing" and caps.name.split(":")[0] in names
+
+
+def _xmx(caps: Capabilities, size: int) -> bool:
+    """Whether a device has Intel's matrix instructions, in sub-groups of a size: the least that it has."""
+    return MATRICES_OF_SUBGROUPS in caps.extensions and min(caps.subgroup_sizes, default=0) == size
+
+
+_UNSEEN = (
+    "Written from documents, and never run on such a device here: nothing uses an instruction before it has multiplied "
+    "known matrices rightly on the very device."
+)
 
 
 def _simulator(caps: Capabilities) -> bool:
@@ -232,6 +248,43 @@ TABLE = (
         "mma.sync.m16n8k8 of float64 is there from compute capability 9.0 on; a group can have 227 KiB.",
         matrix_instructions=frozenset({"mma_f16", "mma_bf16", "mma_tf32", "mma_f64"}),
         tile_bytes=227 << 10,
+    ),
+    _row(
+        "AMD: matrix instructions of CDNA",
+        lambda caps: _amd_gpu(caps, "gfx908"),
+        f"MFMA of halves and float32, in waves of 64; the instruction of bfloat16 is another one there. {_UNSEEN}",
+        matrix_instructions=frozenset({"mfma_f16", "mfma_f32"}),
+    ),
+    _row(
+        "AMD: matrix instructions of CDNA 2 to 4",
+        lambda caps: _amd_gpu(caps, "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"),
+        "MFMA of halves, bfloat16, float32 and float64, in waves of 64. CDNA 2 takes halves and bfloat16 that are "
+        f"denormal for 0, says PyTorch's documentation; later ones do not. {_UNSEEN}",
+        matrix_instructions=frozenset({"mfma_f16", "mfma_bf16", "mfma_f32", "mfma_f64"}),
+    ),
+    _row(
+        "AMD: matrix instructions of RDNA 3",
+        lambda caps: _amd_gpu(caps, *(f"gfx{number}" for number in (1100, 1101, 1102, 1103, 1150, 1151, 1152, 1153))),
+        f"WMMA of halves and bfloat16, in waves of 32. {_UNSEEN}",
+        matrix_instructions=frozenset({"wmma_f16", "wmma_bf16"}),
+    ),
+    _row(
+        "AMD: matrix instructions of RDNA 4",
+        lambda caps: _amd_gpu(caps, "gfx1200", "gfx1201"),
+        f"WMMA of halves and bfloat16, in waves of 32 that hold operands otherwise than on RDNA 3. {_UNSEEN}",
+        matrix_instructions=frozenset({"wmma_gfx12_f16", "wmma_gfx12_bf16"}),
+    ),
+    _row(
+        "Intel: matrix instructions in sub-groups of 8",
+        lambda caps: _xmx(caps, 8),
+        f"XMX of Xe-HPG, by {MATRICES_OF_SUBGROUPS}. {_UNSEEN}",
+        matrix_instructions=frozenset({"xmx8_f16", "xmx8_bf16"}),
+    ),
+    _row(
+        "Intel: matrix instructions in sub-groups of 16",
+        lambda caps: _xmx(caps, 16),
+        f"XMX of Xe-HPC and Xe 2, by {MATRICES_OF_SUBGROUPS}. {_UNSEEN}",
+        matrix_instructions=frozenset({"xmx16_f16", "xmx16_bf16"}),
     ),
     _row(
         "NVIDIA: instructions of warpgroups",

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ocl_ir import tf32
-from ocl_ir.bfloat16 import floats_of
-from ocl_ir.types import BF16, F16, TF32, DType, ValueType, with_lanes
+from ocl_ir.bfloat16 import bits_of, floats_of
+from ocl_ir.types import BF16, F16, F32, F64, TF32, DType, ValueType, with_lanes
 
 _Data: TypeAlias = NDArray[Any]
 Axis = Literal["row", "column", "inner"]
@@ -209,6 +209,19 @@ def _matrix(dtype: DType, layout: MatrixLayout, axes: tuple[Axis, Axis], held: _
     matrix = np.zeros([layout.length(axis) for axis in axes])
     matrix[layout.places(axes[0]), layout.places(axes[1])] = _elements(dtype, layout, held)
     return matrix
+
+
+def held(dtype: DType, layout: MatrixLayout, axes: tuple[Axis, Axis], matrices: _Data) -> _Data:
+    """The registers of sub-groups that hold one of the matrices each, one work-item after the other. Numbers are
+    rounded to the dtype of operands, or, for sums, to that of registers."""
+    numbers = matrices[:, layout.places(axes[0]), layout.places(axes[1])]
+    if dtype is BF16 and layout.register is not F32:
+        elements = bits_of(numbers.astype("f4"))
+    elif dtype is F16 and layout.register is not F32:
+        elements = numbers.astype("f2")
+    else:
+        elements = numbers.astype("f8" if layout.register is F64 else "f4")
+    return np.ascontiguousarray(elements).view(layout.register.numpy).ravel()
 
 
 def _elements(dtype: DType, layout: MatrixLayout, registers: _Data) -> _Data:

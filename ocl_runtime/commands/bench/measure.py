@@ -159,7 +159,7 @@ class Session:
 
     def _has_instructions(self, factor: str) -> bool:
         """Whether the device multiplies operands of a dtype by matrix instructions."""
-        names = self.ours.runtime.device.quirks.matrix_instructions
+        names = self.ours.runtime.executor.target.matrix_instructions
         return any(INSTRUCTIONS[name].dtype.name == factor for name in names)
 
     def _sets(self, case: Case, size: int, dtype: np.dtype[Any]) -> list[Arrays]:

@@ -13,6 +13,7 @@ import pytest
 import ocl_runtime as ocl
 from ocl_ir.errors import DTypeError
 from ocl_ir.kernel.grammar import MatrixMultiply, walk
+from ocl_runtime import executor
 from ocl_runtime.device import choose
 from ocl_runtime.language import (
     Array2,
@@ -52,7 +53,9 @@ def device(family: tuple[str, tuple[str, ...]]) -> Iterator[ocl.Runtime]:
     names = frozenset(f"{vendor}_{dtype}" for dtype in dtypes)
     quirks = replace(chosen.quirks, matrix_instructions=names)
     capabilities = replace(chosen.capabilities, kind="gpu")
-    runtime = ocl.Runtime(replace(chosen, capabilities=capabilities, quirks=quirks), Settings(cache_folder=None))
+    with pytest.MonkeyPatch.context() as patch:  # which the interpreter has, whatever the device does
+        patch.setattr(executor, "usable_instructions", lambda device, folder: device.quirks.matrix_instructions)
+        runtime = ocl.Runtime(replace(chosen, capabilities=capabilities, quirks=quirks), Settings(cache_folder=None))
     with ocl.use(runtime):
         yield runtime
 
