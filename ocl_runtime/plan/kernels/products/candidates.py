@@ -160,7 +160,8 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
                 MatrixTile(*fields, instruction, (left, right))
             ]
             for matrices in made:
-                if matrices.local_bytes <= local_bytes:
+                fits = isinstance(matrices, WarpgroupTile) or matrices.items <= target.group_size
+                if fits and matrices.local_bytes <= local_bytes:
                     copied = isinstance(matrices, WarpgroupTile) and not matrices.boxes
                     yield matrices, each.rate * (_COPIED if copied else 1)
         return
