@@ -346,7 +346,7 @@ def _version_of_products() -> str:
     return version()
 
 
-def _target(device: Device, streams: int, matrix_instructions: frozenset[str]) -> Target:
+def _target(device: Device, streams: int, matrix_instructions: tuple[str, ...]) -> Target:
     caps, quirks = device.capabilities, device.quirks
     return Target(
         kind="cpu" if caps.kind == "cpu" else "gpu",

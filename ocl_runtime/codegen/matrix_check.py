@@ -29,10 +29,10 @@ _known: dict[str, dict[str, str]] = {}
 _lock = threading.Lock()
 
 
-def usable_instructions(device: Device, cache_folder: Path | None) -> frozenset[str]:
+def usable_instructions(device: Device, cache_folder: Path | None) -> tuple[str, ...]:
     """The names of the matrix instructions that a device has been seen to multiply by, by what is known or is found out
     now."""
-    return frozenset(name for name, fault in verdicts(device, cache_folder).items() if not fault)
+    return tuple(sorted(name for name, fault in verdicts(device, cache_folder).items() if not fault))
 
 
 def verdicts(device: Device, cache_folder: Path | None) -> Mapping[str, str]:
@@ -41,7 +41,7 @@ def verdicts(device: Device, cache_folder: Path | None) -> Mapping[str, str]:
     if not names:
         return {}
     with _lock:
-        key = f"{device.key}\n{device.capabilities.platform_version}\n{identity()}\n{_sources()}\n{sorted(names)}"
+        key = f"{device.key}\n{device.capabilities.platform_version}\n{identity()}\n{_sources()}\n{names}"
         if key not in _known:
             folder = PrivateFolder(cache_folder / "devices" if cache_folder else None)
             name = hashlib.sha256(key.encode()).hexdigest()

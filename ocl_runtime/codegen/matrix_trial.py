@@ -24,7 +24,7 @@ _SUBGROUPS = 2
 
 def run(device: Device) -> dict[str, str]:
     """The verdict on each instruction that a device's row names, found out in this process."""
-    return {name: _fault(device, INSTRUCTIONS[name]) for name in sorted(device.quirks.matrix_instructions)}
+    return {name: _fault(device, INSTRUCTIONS[name]) for name in device.quirks.matrix_instructions}
 
 
 def _fault(device: Device, instruction: MatrixInstruction) -> str:

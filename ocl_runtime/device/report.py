@@ -89,7 +89,7 @@ def _as_json(finding: Finding, chosen: Device | None) -> dict[str, Any]:
         "quirks": {
             **quirks,
             "binary_mark": device.quirks.binary_mark.decode("latin-1"),
-            "matrix_instructions": sorted(device.quirks.matrix_instructions),
+            "matrix_instructions": list(device.quirks.matrix_instructions),
         },
     }
 

@@ -38,7 +38,7 @@ PRODUCTS = {
 
 def product(name: str) -> Kernel:
     """The kernel of a product. The left matrix is read along the inner axis, the right one along its own."""
-    target = Target(compute_units=64, local_bytes=64 << 10, matrix_instructions=frozenset({name}))
+    target = Target(compute_units=64, local_bytes=64 << 10, matrix_instructions=(name,))
     runtime = InterpretedRuntime(target)
     with xp.use(runtime):
         x, y = (xp.asarray(np.zeros((2048, 2048), PRODUCTS[name])) for _ in range(2))

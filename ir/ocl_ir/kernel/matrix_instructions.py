@@ -107,6 +107,6 @@ INSTRUCTIONS = {
 
 
 @lru_cache(maxsize=256)
-def instruction_for(dtype: DType, names: frozenset[str]) -> MatrixInstruction | None:
+def instruction_for(dtype: DType, names: tuple[str, ...]) -> MatrixInstruction | None:
     """The one of some instructions that takes operands of a dtype, if there is one."""
-    return next((each for name in sorted(names) if (each := INSTRUCTIONS[name]).dtype is dtype), None)
+    return next((each for name in names if (each := INSTRUCTIONS[name]).dtype is dtype), None)

@@ -41,7 +41,7 @@ class Options:
     whole: bool = False
     kind: Literal["gpu", "cpu"] = "gpu"
     local_bytes: int = 32 << 10
-    matrix_instructions: frozenset[str] = frozenset()
+    matrix_instructions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

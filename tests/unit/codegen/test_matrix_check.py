@@ -19,9 +19,10 @@ from ocl_runtime.codegen.matrix_trial import check_kernel, known_arguments
 from ocl_runtime.device import Device, all_devices, choose
 from ocl_runtime.device import report as listing
 from ocl_runtime.device.trial import ChildError, TrialError
+from ocl_runtime.plan.target import Target
 from tests.support.fakes import device as fake
 
-NAMES = frozenset({"mfma_f16", "wmma_bf16"})
+NAMES = ("mfma_f16", "wmma_bf16")
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix_check, "_known", {})
 
 
-def having(names: frozenset[str], **facts: Any) -> Device:
+def having(names: tuple[str, ...], **facts: Any) -> Device:
     made = fake(**facts)
     return replace(made, quirks=replace(made.quirks, matrix_instructions=names))
 
@@ -48,7 +49,7 @@ def emulated(change: Callable[[np.ndarray], None] = lambda sums: None) -> Callab
 @pytest.mark.parametrize("name", sorted(INSTRUCTIONS))
 def test_a_device_that_multiplies_rightly_has_an_instruction(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix_trial, "launch", emulated())
-    assert matrix_trial.run(having(frozenset({name}))) == {name: ""}
+    assert matrix_trial.run(having((name,))) == {name: ""}
 
 
 def turned(sums: np.ndarray) -> None:
@@ -74,15 +75,13 @@ def test_sums_that_stay_as_they_were_are_no_product(monkeypatch: pytest.MonkeyPa
 
 
 def test_small_groups_have_no_whole_subgroups() -> None:
-    assert matrix_trial.run(having(frozenset({"mfma_f16"}), max_work_group_size=64)) == {
-        "mfma_f16": "needs groups of 128"
-    }
+    assert matrix_trial.run(having(("mfma_f16",), max_work_group_size=64)) == {"mfma_f16": "needs groups of 128"}
 
 
 def test_a_compiler_that_does_not_know_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """As that of the CPU that is here: nothing else is harmed."""
     chosen = choose()
-    given = replace(chosen, quirks=replace(chosen.quirks, matrix_instructions=frozenset({"mfma_f32"})))
+    given = replace(chosen, quirks=replace(chosen.quirks, matrix_instructions=("mfma_f32",)))
     (fault,) = matrix_trial.run(given).values()
     assert fault.startswith("does not build: ")
 
@@ -104,7 +103,7 @@ def test_every_element_counts() -> None:
 def test_a_device_without_a_row_is_never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix_check, "in_child", lambda *asked: pytest.fail("nothing is to be tried"))
     monkeypatch.setattr(matrix_check, "identity", lambda: pytest.fail("nothing is to be read"))
-    assert usable_instructions(having(frozenset()), None) == frozenset()
+    assert usable_instructions(having(()), None) == ()
 
 
 def test_verdicts_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,8 +114,8 @@ def test_verdicts_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return {"mfma_f16": "", "wmma_bf16": "does not build: unknown"}
 
     monkeypatch.setattr(matrix_check, "in_child", answer)
-    assert usable_instructions(having(NAMES), tmp_path) == {"mfma_f16"}
-    assert usable_instructions(having(NAMES), tmp_path) == {"mfma_f16"}
+    assert usable_instructions(having(NAMES), tmp_path) == ("mfma_f16",)
+    assert usable_instructions(having(NAMES), tmp_path) == ("mfma_f16",)
     matrix_check._known.clear()  # as in another process
     assert verdicts(having(NAMES), tmp_path)["wmma_bf16"] == "does not build: unknown"
     assert len(asked) == 1
@@ -144,7 +143,7 @@ def test_what_could_not_be_tried_is_tried_again(ends: bool, tmp_path: Path, monk
         raise TrialError("out of resources", built=True)
 
     monkeypatch.setattr(matrix_check, "in_child", ended)
-    assert usable_instructions(having(NAMES), tmp_path) == frozenset()
+    assert usable_instructions(having(NAMES), tmp_path) == ()
     assert all(fault.startswith("was not tried") for fault in verdicts(having(NAMES), tmp_path).values())
     matrix_check._known.clear()
     monkeypatch.setattr(matrix_check, "in_child", lambda device, function: dict.fromkeys(NAMES, ""))
@@ -154,7 +153,7 @@ def test_what_could_not_be_tried_is_tried_again(ends: bool, tmp_path: Path, monk
 def test_a_trial_in_a_process_of_its_own(tmp_path: Path) -> None:
     """Which finds the device by its key, and its row: here there is none, and nothing may be used."""
     chosen = choose()
-    given = replace(chosen, quirks=replace(chosen.quirks, matrix_instructions=frozenset({"mfma_f32"})))
+    given = replace(chosen, quirks=replace(chosen.quirks, matrix_instructions=("mfma_f32",)))
     expected = "no row names it" if "mfma_f32" not in chosen.quirks.matrix_instructions else ""
     assert expected in verdicts(given, None)["mfma_f32"]
 
@@ -169,3 +168,10 @@ def test_the_listing_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
         stream = io.StringIO()
         listing.report(stream, how, lambda device: found if device == chosen else {})  # type: ignore[arg-type]
         assert all(part in stream.getvalue() for part in parts)
+
+
+def test_every_process_has_them_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans on disk are found by the text of a target."""
+    monkeypatch.setattr(matrix_check, "in_child", lambda device, function: dict.fromkeys(reversed(NAMES), ""))
+    assert usable_instructions(having(NAMES[::-1]), None) == NAMES
+    assert "frozenset" not in str(Target(matrix_instructions=NAMES))

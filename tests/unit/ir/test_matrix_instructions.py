@@ -238,7 +238,7 @@ def test_who_holds_the_same_elements_has_to_agree(side: str) -> None:
 
 
 def test_instructions_are_found_by_dtype_and_stay_themselves() -> None:
-    amd = frozenset({"mfma_f16", "mfma_f32"})
+    amd = ("mfma_f16", "mfma_f32")
     assert instruction_for(F16, amd) is INSTRUCTIONS["mfma_f16"]
     assert instruction_for(F32, amd) is INSTRUCTIONS["mfma_f32"]
     assert instruction_for(TF32, amd) is None

@@ -68,8 +68,8 @@ CASES = [
     if NIGHTLY
     or (math.prod(shape) < 300_000 and (i + j) % 4 == k and (target[0] not in OTHERS.values() or (i + j) % 2))
 ]
-"""In `make test` each shape in one of the four ways to lie, another one for the next shape and the next target; for GPUs
-that are not NVIDIA's every second shape."""
+"""In `make test` each shape in one of the four ways to lie, another one for the next shape and the next target; for
+GPUs of AMD and Intel every second shape."""
 
 
 @pytest.mark.parametrize(("target", "dtype", "transposed", "shape"), CASES)

@@ -50,7 +50,7 @@ def family(request: pytest.FixtureRequest) -> tuple[str, tuple[str, ...]]:
 def device(family: tuple[str, tuple[str, ...]]) -> Iterator[ocl.Runtime]:
     """One with matrix instructions."""
     chosen, (vendor, dtypes) = choose(), family
-    names = frozenset(f"{vendor}_{dtype}" for dtype in dtypes)
+    names = tuple(f"{vendor}_{dtype}" for dtype in dtypes)
     quirks = replace(chosen.quirks, matrix_instructions=names)
     capabilities = replace(chosen.capabilities, kind="gpu")
     with pytest.MonkeyPatch.context() as patch:  # which the interpreter has, whatever the device does
