@@ -103,7 +103,6 @@ def test_tiles_multiply(target: Target, dtype: str, transposed: tuple[bool, bool
     (RDNA4, "f2", MatrixMultiply),
     (XE_HPG, "f8", None),
     (XE_HPC, "f2", MatrixMultiply),
-    (replace(XE_HPC, group_size=64), "f2", MatrixMultiply),
 ])  # fmt: skip
 def test_targets_have_their_instructions(target: Target, dtype: str, kind: type | None) -> None:
     desk = Desk(target)
@@ -111,6 +110,13 @@ def test_targets_have_their_instructions(target: Target, dtype: str, kind: type 
     launches = desk.plan(graph.contract(*sides, tf32=dtype == "tf32")).launches
     for each in (MatrixMultiply, WarpgroupMultiply):
         assert bool(statements(launches, each)) == (each is kind)
+
+
+def test_groups_are_no_larger_than_they_may_be() -> None:
+    for items, used in ((256, 256), (64, 64)):
+        desk = Desk(replace(RDNA3, group_size=items))
+        launches = desk.plan(graph.contract(*(desk.random(512, 512, dtype="f2")[1] for _ in range(2)))).launches
+        assert math.prod(launches[0].group_size) == used
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ocl_ir import tf32
-from ocl_ir.kernel.matrix_instruction import Axis, Digit
-from ocl_ir.kernel.matrix_words import WordLayout, wide_address, word_of
+from ocl_ir.kernel.matrix_instruction import Axis
+from ocl_ir.kernel.matrix_words import wide_address, word_of
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, TF32, U16, U32, U64, DType
@@ -193,15 +193,12 @@ class MatrixFragments:
     def _places(self, axis: Axis, fragments: int) -> tuple[Ref | None, list[list[int]]]:
         """Where a work-item's sums are in the rows of a band or the columns of its warp: what its lane says, and what
         each number of each fragment adds. Where neighbours are places of several instructions, so are these."""
-        layout = (self._right if axis == "column" else self._left).layout
-        sums, bit, lane = self._tile.instruction.sums, 0, None
-        for digit in sums.lanes:
-            bits = digit.length.bit_length() - 1
-            for first, count, step in _steps(layout, digit, bits) if digit.axis == axis else ():
-                part = self._lane >> (bit + first) if bit + first else self._lane
-                part = (part & ((1 << count) - 1)) * step
-                lane = part if lane is None else lane + part
-            bit += bits
+        layout, sums = (self._right if axis == "column" else self._left).layout, self._tile.instruction.sums
+        digit, bit = sums.lane_digit(axis)
+        lane = None
+        if digit.length > 1:  # whose places are below the number of lanes, and move by the same step
+            above = self._lane >> bit if bit else self._lane
+            lane = (above & (digit.length - 1)) * layout.moved(digit.step)
         places = [layout.moved(int(place)) for place in sums.places(axis)[0]]
         return lane, [[layout.start(fragment) + place for place in places] for fragment in range(fragments)]
 
@@ -211,17 +208,6 @@ class MatrixFragments:
         if self._tile.accumulator is not word:
             value = k.bitcast(value, word)
         k.store(local, at, value, align=word.size * len(numbers))
-
-
-def _steps(layout: WordLayout, digit: Digit, bits: int) -> Iterator[tuple[int, int, int]]:
-    """The parts of a digit of lanes whose bits move by a step and its doubles: their first bit, how many they are, and
-    the step."""
-    moved = [layout.moved(digit.step << bit) for bit in range(bits)]
-    first = 0
-    for bit in range(1, bits + 1):
-        if bit == bits or moved[bit] != 2 * moved[bit - 1]:
-            yield first, bit - first, moved[first]
-            first = bit
 
 
 def _runs(held: list[_Held], most: int) -> Iterator[list[_Held]]:
