@@ -120,12 +120,12 @@ def instruction_of(source: Path) -> str:
 
 
 @cache
-def newest_clang() -> tuple[str, int]:
-    """The newest clang that is here, and its version."""
-    versioned = [(f"clang-{version}", version) for version in range(30, 13, -1) if shutil.which(f"clang-{version}")]
+def clangs() -> dict[int, str]:
+    """The compilers that are here, by version."""
+    found = {version: name for version in range(14, 31) if shutil.which(name := f"clang-{version}")}
     said = subprocess.run(["clang", "--version"], capture_output=True, text=True, check=False).stdout
     plain = re.search(r"clang version (\d+)", said)
-    return max([*versioned, *([("clang", int(plain[1]))] if plain else [])], key=lambda found: found[1])
+    return {**found, **({int(plain[1]): "clang"} if plain else {})}
 
 
 @pytest.mark.parametrize(
@@ -138,12 +138,12 @@ def newest_clang() -> tuple[str, int]:
 )
 def test_amds_matrix_instructions(source: Path, gpu: str, tmp_path: Path) -> None:
     instruction, gpus = AMD[instruction_of(source)]
-    clang, version = newest_clang()
-    if version < gpus[gpu]:
-        pytest.skip(f"{gpu} needs clang {gpus[gpu]}, and the newest here is {version}")
+    version = min((version for version in clangs() if version >= gpus[gpu]), default=None)
+    if version is None:
+        pytest.skip(f"{gpu} needs clang {gpus[gpu]}, and the newest here is {max(clangs())}")
     target = ["-target", "amdgcn-amd-amdhsa", f"-mcpu={gpu}", "-nogpulib", "-O2", "-Wno-pass-failed"]
     assembly = tmp_path / "kernel.s"
-    compiled([clang, *CLANG[1:], *target, "-S", "-o", str(assembly), str(source)], source)
+    compiled([clangs()[version], *CLANG[1:], *target, "-S", "-o", str(assembly), str(source)], source)
     found = re.findall(rf"^\s*({instruction}\S*)", assembly.read_text(), re.MULTILINE)
     assert len(found) >= source.read_text().count(f" {instruction_of(source)}(") - 1, "each call is an instruction"
     lanes = 64 if instruction_of(source).startswith("mfma") else 32

@@ -96,6 +96,7 @@ class Chunks:
     vector: int
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, instruction: MatrixInstruction) -> Chunks:
         """Those of an instruction: as long as lets each work-item read whole vectors."""
         word = word_of(instruction.dtype)

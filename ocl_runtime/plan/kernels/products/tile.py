@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ocl_ir.kernel.asynchronous import ROWS as GROUP_ROWS
 from ocl_ir.kernel.asynchronous import WARPGROUP
@@ -225,23 +226,29 @@ class MatrixTile(AnyTile):
     def layouts(self) -> tuple[WordLayout, WordLayout]:
         """How both operands lie in local memory. Of what is not turned, a work-item reads neighbours as vectors: places
         of several instructions, as many as a band has of rows, and the tile of columns."""
-        left, right = (
-            self._layout(side, length, most)
-            for side, length, most in ((0, self.rows, self.band_fragments), (1, self.columns, self.fragments[1]))
-        )
-        return left, right
-
-    def _layout(self, side: int, length: int, most: int) -> WordLayout:
-        each, turned, vector = operand_words(self.instruction, side).each, self.turned[side], self.chunks.vector
-        neighbours = 1 if turned or vector == 1 else each * max(1, min(most, vector // each))
-        return WordLayout(self.chunks, side, turned, length, 2 * self.words, neighbours)
+        return _layouts(self)
 
     @property
     def stage_lengths(self) -> tuple[int, int]:
         """Words of local memory that the left and the right operand take in one step."""
-        count = self.inner // self.chunks.elements
-        left, right = (count * layout.chunk_length for layout in self.layouts)
-        return left, right
+        return _stage_lengths(self)
+
+
+@lru_cache(maxsize=256)
+def _layouts(tile: MatrixTile) -> tuple[WordLayout, WordLayout]:
+    def layout(side: int, length: int, most: int) -> WordLayout:
+        each, turned, vector = operand_words(tile.instruction, side).each, tile.turned[side], tile.chunks.vector
+        neighbours = 1 if turned or vector == 1 else each * max(1, min(most, vector // each))
+        return WordLayout(tile.chunks, side, turned, length, 2 * tile.words, neighbours)
+
+    return layout(0, tile.rows, tile.band_fragments), layout(1, tile.columns, tile.fragments[1])
+
+
+@lru_cache(maxsize=256)
+def _stage_lengths(tile: MatrixTile) -> tuple[int, int]:
+    """The same for every product that is planned."""
+    count, (left, right) = tile.inner // tile.chunks.elements, tile.layouts
+    return count * left.chunk_length, count * right.chunk_length
 
 
 @dataclass(frozen=True, slots=True)
