@@ -3,8 +3,9 @@
 Rows are written from documents, also for devices that nobody here has. So before an instruction is used on a device, a
 small kernel multiplies known matrices there, in a process of its own, and the sums are compared with those of the
 interpreter. What came of it is kept on disk, for as long as the driver and our sources stay the same, and later starts
-check nothing; a device without a row is never asked. What did not run, or ended the process, is tried again next time:
-that may have had another cause.
+check nothing, also where the driver ended that process or went on for a minute; a device without a row is never asked.
+Only what was built and could not be launched is tried again next time: others may have used the device. What was
+measured on such devices is not tried where nothing can be kept.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def verdicts(device: Device, cache_folder: Path | None) -> Mapping[str, str]:
     names = device.quirks.matrix_instructions
     if not names:
         return {}
+    if device.quirks.matrices_measured and cache_folder is None:
+        return dict.fromkeys(names, "")
     with _lock:
         key = f"{device.key}\n{device.capabilities.platform_version}\n{identity()}\n{_sources()}\n{names}"
         if key not in _known:
@@ -68,7 +71,7 @@ def _found_out(device: Device) -> dict[str, str]:
     try:
         found = in_child(device, run)
     except ChildError as error:
-        found = dict.fromkeys(device.quirks.matrix_instructions, f"{UNKNOWN}{error}")
+        return dict.fromkeys(device.quirks.matrix_instructions, str(error))
     return {name: found.get(name, f"{UNKNOWN}no row names it") for name in device.quirks.matrix_instructions}
 
 
@@ -76,5 +79,6 @@ def _found_out(device: Device) -> dict[str, str]:
 def _sources() -> str:
     """A digest of what the verdicts depend on."""
     template = templates_folder() / "helpers" / "matrix_instructions.cl.mako"
-    files = template, matrix_instruction.__file__, matrix_instructions.__file__, __file__
+    trial = Path(__file__).with_name("matrix_trial.py")
+    files = template, trial, matrix_instruction.__file__, matrix_instructions.__file__, __file__
     return hashlib.sha256(b"\0".join(Path(file).read_bytes() for file in files)).hexdigest()

@@ -15,61 +15,35 @@ MATRICES = Target(
     compute_units=4,
     local_bytes=48 << 10,
     tile_bytes=99 << 10,
-    matrix_instructions=(
-        "mma_f16",
-        "mma_bf16",
-        "mma_tf32",
-    ),
+    matrix_instructions=("mma_f16", "mma_bf16", "mma_tf32"),
 )
 WARPGROUPS = Target(
     compute_units=4,
     local_bytes=48 << 10,
     tile_bytes=227 << 10,
-    matrix_instructions=(
-        "mma_f16",
-        "mma_bf16",
-        "mma_tf32",
-        "mma_f64",
-    ),
+    matrix_instructions=("mma_f16", "mma_bf16", "mma_tf32", "mma_f64"),
     warpgroups=True,
 )
 _OTHER = Target(compute_units=4, local_bytes=64 << 10)
 CDNA = replace(
     _OTHER,
-    matrix_instructions=(
-        "mfma_f16",
-        "mfma_bf16",
-        "mfma_f32",
-        "mfma_f64",
-    ),
+    matrix_instructions=("mfma_f16", "mfma_bf16", "mfma_f32", "mfma_f64"),
 )
 RDNA3 = replace(
     _OTHER,
-    matrix_instructions=(
-        "wmma_f16",
-        "wmma_bf16",
-    ),
+    matrix_instructions=("wmma_f16", "wmma_bf16"),
 )
 RDNA4 = replace(
     _OTHER,
-    matrix_instructions=(
-        "wmma_gfx12_f16",
-        "wmma_gfx12_bf16",
-    ),
+    matrix_instructions=("wmma_gfx12_f16", "wmma_gfx12_bf16"),
 )
 XE_HPG = replace(
     _OTHER,
-    matrix_instructions=(
-        "xmx8_f16",
-        "xmx8_bf16",
-    ),
+    matrix_instructions=("xmx8_f16", "xmx8_bf16"),
 )
 XE_HPC = replace(
     _OTHER,
-    matrix_instructions=(
-        "xmx16_f16",
-        "xmx16_bf16",
-    ),
+    matrix_instructions=("xmx16_f16", "xmx16_bf16"),
 )
 OTHERS = {"cdna": CDNA, "rdna 3": RDNA3, "rdna 4": RDNA4, "xe-hpg": XE_HPG, "xe-hpc": XE_HPC}
 """GPUs of AMD and Intel."""

@@ -106,6 +106,17 @@ def test_a_device_without_a_row_is_never_asked(monkeypatch: pytest.MonkeyPatch) 
     assert usable_instructions(having(()), None) == ()
 
 
+def test_what_was_measured_is_tried_only_where_that_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = having(NAMES)
+    measured = replace(made, quirks=replace(made.quirks, matrices_measured=True))
+    monkeypatch.setattr(matrix_check, "in_child", lambda *asked: dict.fromkeys(NAMES, "multiplies wrongly"))
+    assert usable_instructions(measured, None) == NAMES
+    assert usable_instructions(measured, tmp_path) == ()
+    assert usable_instructions(made, None) == ()
+
+
 def test_verdicts_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
@@ -131,18 +142,23 @@ def test_verdicts_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(asked) == 4
 
 
-@pytest.mark.parametrize("ends", [True, False])
-def test_what_could_not_be_tried_is_tried_again(ends: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_that_ends_the_process_does_so_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(device: Device, function: object) -> dict[str, str]:
-        if ends:
-            raise ChildError("the process ended")
-        monkeypatch.setattr(matrix_trial, "launch", refused)
-        return matrix_trial.run(device)
+        raise ChildError("the process ended")
 
+    monkeypatch.setattr(matrix_check, "in_child", ended)
+    assert usable_instructions(having(NAMES), tmp_path) == ()
+    matrix_check._known.clear()
+    monkeypatch.setattr(matrix_check, "in_child", lambda *asked: pytest.fail("it is known"))
+    assert set(verdicts(having(NAMES), tmp_path).values()) == {"the process ended"}
+
+
+def test_what_could_not_be_launched_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*passed: object) -> None:
         raise TrialError("out of resources", built=True)
 
-    monkeypatch.setattr(matrix_check, "in_child", ended)
+    monkeypatch.setattr(matrix_trial, "launch", refused)
+    monkeypatch.setattr(matrix_check, "in_child", lambda device, function: matrix_trial.run(device))
     assert usable_instructions(having(NAMES), tmp_path) == ()
     assert all(fault.startswith("was not tried") for fault in verdicts(having(NAMES), tmp_path).values())
     matrix_check._known.clear()

@@ -97,6 +97,8 @@ XMX = {"kind": "gpu", "extensions": frozenset({"cl_intel_subgroup_matrix_multipl
 def test_matrix_instructions_by_device(facts: dict[str, object], instructions: set[str]) -> None:
     assert set(quirks_for(capabilities(**facts)).matrix_instructions) == instructions
     assert instructions <= set(INSTRUCTIONS)
+    measured = facts.get("platform") == NVIDIA["platform"]
+    assert quirks_for(capabilities(**facts)).matrices_measured == (measured and bool(instructions))
 
 
 def test_sizes_are_asked_of_the_driver() -> None:

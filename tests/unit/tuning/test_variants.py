@@ -28,11 +28,7 @@ LARGE_GPU = Target(kind="gpu", compute_units=132, group_size=256, vector_bytes=1
 
 MATRICES = replace(
     LARGE_GPU,
-    matrix_instructions=(
-        "mma_f16",
-        "mma_bf16",
-        "mma_f64",
-    ),
+    matrix_instructions=("mma_f16", "mma_bf16", "mma_f64"),
     warpgroups=True,
     tile_bytes=224 << 10,
     fp16=True,
