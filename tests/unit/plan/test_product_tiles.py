@@ -119,6 +119,14 @@ def test_groups_are_no_larger_than_they_may_be() -> None:
         assert math.prod(launches[0].group_size) == used
 
 
+def test_groups_take_several_of_intels_units() -> None:
+    """Else small tiles would look faster for whole products."""
+    desk = Desk(replace(XE_HPG, compute_units=512))
+    launches = desk.plan(graph.contract(*(desk.random(2048, 2048, dtype="f2")[1] for _ in range(2)))).launches
+    assert "tiles of 128 x 64 x 32" in launches[0].kernel.note
+    assert len(launches) == 1, "no part of the inner axis is another group's"
+
+
 @pytest.mark.parametrize(
     ("target", "dtype", "tolerance"),
     [(CDNA, "f4", 1e-5), (CDNA, "f8", 1e-14), (CDNA, "f2", 1e-3), (RDNA3, "f2", 1e-3), (XE_HPG, "f2", 1e-3)],

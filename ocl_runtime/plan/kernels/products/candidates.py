@@ -229,13 +229,13 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
     batch, (m, n, k) = math.prod(contraction.batch), contraction.sizes
     best: tuple[float, AnyTile, int] | None = None
     for tile, rate in tiles(contraction, target):
-        groups = batch * -(-m // tile.rows) * -(-n // tile.columns)
-        results = tile.rows * tile.columns
+        groups, units = batch * -(-m // tile.rows) * -(-n // tile.columns), _units(tile)
+        results = tile.rows * tile.columns / units
         for parts in _PARTS:
             if parts > 1 and k // parts < LEAST_PART:
                 break
-            turns = groups * parts / target.compute_units
-            whole_turns = -(-groups * parts // target.compute_units) if turns < 4 else turns + 0.5
+            turns = groups * units * parts / target.compute_units
+            whole_turns = -(-groups * units * parts // target.compute_units) if turns < 4 else turns + 0.5
             fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
             time = whole_turns * (results * -(-k // parts) / fast + _FIXED + results / _STORED)
             if isinstance(tile, WarpgroupTile) and tile.boxes:
@@ -246,6 +246,12 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
                 best = time, tile, parts
     assert best is not None
     return best
+
+
+def _units(tile: AnyTile) -> int:
+    """The units of the device that a group keeps busy: on Intel's GPUs these are vector engines, each of which has some
+    of a group's sub-groups; elsewhere one."""
+    return math.prod(tile.warps) if isinstance(tile, MatrixTile) and tile.instruction.asks_size else 1
 
 
 def is_turned(side: Side) -> bool:
