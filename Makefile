@@ -6,7 +6,8 @@
 # make smoke    other libraries from PyPI over our arrays: matplotlib, pandas, xarray, SciPy, scikit-learn, …
 # make nightly  all cases of each test, 25 times as many random programs, interrupts at every place and by 2,000 signals, and the
 #               three before
-# make offline  generated sources through clang for an AMD GPU and to SPIR-V (needs clang and llvm-spirv)
+# make offline  generated sources through clang for AMD's and NVIDIA's GPUs and to SPIR-V (needs clang and llvm-spirv), and
+#               where there are clang 19 and ocloc, as .ci/ocloc unpacks it, with matrix instructions of AMD and Intel
 # make bench    the figures in docs/PERFORMANCE.md, each beside its target; fails where one is missed
 
 PYTHON ?= python3
@@ -54,7 +55,7 @@ smoke: venv
 	$(BIN)/python -m pytest --smoke tests/smoke
 
 offline: venv
-	$(BIN)/python -m pytest --offline tests/golden/test_offline.py
+	$(BIN)/python -m pytest --offline -rs tests/golden/test_offline.py
 
 bench: venv
 	$(BIN)/python tests/bench/spine.py --check

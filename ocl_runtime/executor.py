@@ -23,6 +23,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where, calling_line
 from ocl_ir.types import DTYPES, DType
+from ocl_runtime.codegen.matrix_check import usable_instructions
 from ocl_runtime.codegen.source import Source
 from ocl_runtime.device import Device, Existing
 from ocl_runtime.errors import Error
@@ -93,7 +94,8 @@ class DeviceExecutor:
         """Its arrays."""
         self.checks: Final = Checks() if settings.check else None
         """Places of index arrays that are checked on the device, if they are."""
-        self.target: Final = _target(device, self.engine.streams.count)
+        instructions = usable_instructions(device, settings.cache_folder)
+        self.target: Final = _target(device, self.engine.streams.count, instructions)
         """The device as the planner sees it."""
         caps = device.capabilities
         place = Place(f"{caps.name}, {caps.platform}", f"{caps.driver_version}, {caps.platform_version}")
@@ -344,7 +346,7 @@ def _version_of_products() -> str:
     return version()
 
 
-def _target(device: Device, streams: int) -> Target:
+def _target(device: Device, streams: int, matrix_instructions: tuple[str, ...]) -> Target:
     caps, quirks = device.capabilities, device.quirks
     return Target(
         kind="cpu" if caps.kind == "cpu" else "gpu",
@@ -359,7 +361,7 @@ def _target(device: Device, streams: int) -> Target:
         fp16=caps.fp16,
         fp64=caps.fp64,
         group_progress=quirks.group_progress,
-        matrix_dtypes=quirks.matrix_dtypes,
+        matrix_instructions=matrix_instructions,
         warpgroups=quirks.warpgroups,
         tile_bytes=quirks.tile_bytes,
         atomics64=caps.int64_atomics,

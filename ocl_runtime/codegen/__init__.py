@@ -15,4 +15,6 @@ opened.py       instructions that the compiler passes on as comments, opened in 
 binaries.py     the binary of a program, asked for while other threads run
 disk.py         built programs on disk
 cache.py        built programs, remembered in memory and on disk
+matrix_check.py which matrix instructions a device was seen to multiply by, remembered on disk
+matrix_trial.py the trial of them, in a process of its own
 """

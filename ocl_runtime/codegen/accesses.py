@@ -153,8 +153,8 @@ class Accesses:
     def matrix_multiply(self, stmt: MatrixMultiply) -> Text:
         """The sums of a matrix instruction."""
         left, right, sums = (self.operand(operand).text for operand in (stmt.left, stmt.right, stmt.sum))
-        self.helpers[f"matrix_{stmt.dtype}", element(stmt.sum.type)] = None
-        return Text(f"matrix_{stmt.dtype}({left}, {right}, {sums})")
+        self.helpers[stmt.instruction.name, element(stmt.sum.type)] = None
+        return Text(f"{stmt.instruction}({left}, {right}, {sums})")
 
     # ------------------------------------------------------------------ asynchronous statements
 

@@ -17,6 +17,7 @@ from ocl_ir.kernel.grammar import (
     GroupStmt,
     Kernel,
     Load,
+    MatrixMultiply,
     Param,
     Shuffle,
     Stmt,
@@ -227,13 +228,21 @@ def _attributes(kernel: Kernel, dialect: Dialect) -> list[str]:
         attributes.append(f"reqd_work_group_size({', '.join(map(str, kernel.group_size))})")
     values = [value.type for stmt in walk(kernel.body) if (value := defined(stmt)) is not None]
     vectors = [type_ for type_ in values if isinstance(type_, Vector) and type_.dtype != BOOL]
-    shuffle = next((stmt for stmt in walk(kernel.body) if isinstance(stmt, Shuffle)), None)
-    required = dialect.subgroups is not None and dialect.subgroups.spelling == "opencl"
-    if shuffle is not None and required:  # which says how many work-items are lanes, as the hint would
-        attributes.append(f"intel_reqd_sub_group_size({shuffle.size})")
+    size = _subgroup_size(kernel, dialect)
+    if size:  # which says how many work-items are lanes, as the hint would
+        attributes.append(f"intel_reqd_sub_group_size({size})")
     elif dialect.vector_hint and vectors:
         attributes.append(f"vec_type_hint({value_type(max(vectors, key=size_of))})")
     return attributes
+
+
+def _subgroup_size(kernel: Kernel, dialect: Dialect) -> int:
+    """The size of sub-groups that the kernel has to ask for; 0 if it has none for which one asks."""
+    asks = dialect.subgroups is not None and dialect.subgroups.spelling == "opencl"
+    for stmt in walk(kernel.body):
+        if (isinstance(stmt, Shuffle) and asks) or (isinstance(stmt, MatrixMultiply) and stmt.instruction.asks_size):
+            return stmt.size
+    return 0
 
 
 def _extensions(kernel: Kernel) -> list[str]:
@@ -249,6 +258,8 @@ def _extensions(kernel: Kernel) -> list[str]:
             integers = not element(stmt.pointer.type).is_float  # others are made from compare and exchange
             extended = integers and stmt.op in {"min", "max", "and", "or", "xor"}
             needed.add(f"cl_khr_int64_{'extended' if extended else 'base'}_atomics")
+        if isinstance(stmt, MatrixMultiply):
+            needed.update(stmt.instruction.extensions)
     if any(not isinstance(type_, Pointer) and element(type_) == F16 for type_ in types):
         needed.add("cl_khr_fp16")
     if any(element(type_).component == F64 for type_ in types):

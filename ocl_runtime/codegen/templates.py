@@ -28,7 +28,10 @@ HELPERS = {
     "halves": ("any_half", "half_values", "half_bits"),
     "atomics": ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "reduction_add"),
     "shuffles": ("warp_shuffle",),
-    "matrix_instructions": ("matrix_f16", "matrix_bf16", "matrix_tf32", "matrix_f64"),
+    "matrix_instructions": (
+        "mma_f16", "mma_bf16", "mma_tf32", "mma_f64", "mfma_f16", "mfma_bf16", "mfma_f32", "mfma_f64", "wmma_f16",
+        "wmma_bf16", "wmma_gfx12_f16", "wmma_gfx12_bf16", "xmx8_f16", "xmx8_bf16", "xmx16_f16", "xmx16_bf16",
+    ),
     "asynchronous": (
         "copy_async", "commit_copies", "await_copies", "await_products", "begin_products", "end_products", "matrix_at",
         "warpgroup_multiply", "describe_matrix", "describe_tf32", "init_boxes", "copy_box", "await_boxes",

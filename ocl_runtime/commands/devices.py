@@ -8,10 +8,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Literal
 
+from ocl_runtime.codegen.matrix_check import verdicts
 from ocl_runtime.commands import output
 from ocl_runtime.device.report import report
 from ocl_runtime.errors import Error
+from ocl_runtime.settings import Settings
 
 _EPILOG = """\
   OCL_RUNTIME_DEVICE="pocl 3.1" ocl-devices    words choose a device, here as in programs"""
@@ -30,7 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     how.add_argument("--json", action="store_true", help="the same for programs to read")
     options = parser.parse_args(arguments)
     try:
-        status = report(how="verbose" if options.verbose else "json" if options.json else "short")
+        folder = Settings.from_environment().cache_folder
+        form: Literal["short", "verbose", "json"] = "json" if options.json else "short"
+        status = report(
+            how="verbose" if options.verbose else form, instructions=lambda device: verdicts(device, folder)
+        )
         sys.stdout.flush()
         return status
     except BrokenPipeError:

@@ -6,6 +6,7 @@ In the order they come into play:
     capabilities.py   what a device can do, queried once
     quirks.py         what differs between implementations, one row each with its reason
     devices.py        Device, and all of them in order of preference
+    trial.py          small kernels that are tried, and a process of its own to do that in
     probe.py          whether a device truly works, remembered on disk
     choose.py         the user's words, or the best there is, to one device
     existing.py       a context or queue of PyOpenCL's to its device

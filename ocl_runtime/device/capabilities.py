@@ -5,12 +5,16 @@ A device that does not know a query (an old or incomplete driver) gets the value
 
 from __future__ import annotations
 
+import ctypes
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import pyopencl as cl
 
+MATRICES_OF_SUBGROUPS = "cl_intel_subgroup_matrix_multiply_accumulate"
+"""Intel's extension for matrix instructions."""
+_SUBGROUP_SIZES = 0x4108  # of cl_intel_required_subgroup_size, which PyOpenCL does not know
 KINDS = ("gpu", "accelerator", "cpu")
 
 
@@ -47,6 +51,7 @@ class Capabilities:
     has_compiler: bool
     extensions: frozenset[str]
     compute_capability: tuple[int, int] = (0, 0)  # NVIDIA's version of what a unit can do
+    subgroup_sizes: tuple[int, ...] = ()  # asked only of devices with Intel's matrix instructions
 
     def computes(self, dtype: str) -> bool:
         """Whether the device has arithmetic for the dtype of this name: "f16", "f64", …
@@ -95,7 +100,24 @@ def query(device: cl.Device) -> Capabilities:
             _ask(device, info.COMPUTE_CAPABILITY_MAJOR_NV, 0),
             _ask(device, info.COMPUTE_CAPABILITY_MINOR_NV, 0),
         ),
+        subgroup_sizes=sizes_of(device, _SUBGROUP_SIZES) if MATRICES_OF_SUBGROUPS in extensions else (),
     )
+
+
+def sizes_of(device: cl.Device, what: int) -> tuple[int, ...]:
+    """What a device answers to a query for sizes that PyOpenCL does not know: none where it says no, or where OpenCL's
+    function is not found through PyOpenCL's library, as on Windows."""
+    try:
+        function: Any = ctypes.CDLL(str(cl._cl.__file__)).clGetDeviceInfo
+    except (OSError, AttributeError):
+        return ()
+    function.restype = ctypes.c_int
+    function.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p]
+    nbytes = ctypes.c_size_t()
+    if function(device.int_ptr, what, 0, None, ctypes.byref(nbytes)):
+        return ()
+    sizes = (ctypes.c_size_t * (nbytes.value // ctypes.sizeof(ctypes.c_size_t)))()
+    return () if function(device.int_ptr, what, nbytes.value, sizes, None) else tuple(sizes)
 
 
 def _ask(device: cl.Device, what: cl.device_info, otherwise: Any) -> Any:

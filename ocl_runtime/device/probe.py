@@ -9,21 +9,16 @@ since its fault may have been mended.
 from __future__ import annotations
 
 import hashlib
-import json
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
-import pyopencl as cl
 
-from ocl_runtime.device.devices import Device, all_devices
+from ocl_runtime.device.devices import Device
 from ocl_runtime.device.drivers import identity
+from ocl_runtime.device.trial import ChildError, TrialError, in_child, launch
 from ocl_runtime.private_folder import PrivateFolder
 
-TIME_LIMIT = 60.0  # seconds; the slowest first build seen took 3
 ITEMS, GROUP = 64, 16
 # Local memory and a barrier, since a driver may run straight-line code and fail on those: each item reads the value of
 # its mirror image in the group.
@@ -37,15 +32,6 @@ __kernel void probe(__global const int *in, __global int *out)
     out[get_global_id(0)] = shared[get_local_size(0) - 1 - l];
 }}
 """
-# The child imports from where the parent did, whatever made the parent's path.
-CHILD = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from ocl_runtime.device.probe import child
-child(sys.argv[2])
-"""
-_MARK = "ocl-runtime probe: "
-_NOT_FOUND = "not found"
 _known: set[str] = set()
 _lock = threading.Lock()
 
@@ -75,58 +61,17 @@ def run(device: Device) -> str | None:
     numbers = np.arange(ITEMS, dtype=np.int32)
     result = np.zeros_like(numbers)
     try:
-        context = cl.Context([device.cl])
-        queue = cl.CommandQueue(context)
-        program = cl._cl._Program(context, SOURCE)
-        try:
-            program._build(b"-cl-std=CL1.2", [device.cl])
-        except cl.Error as error:
-            log = str(program.get_build_info(device.cl, cl.program_build_info.LOG))
-            return f"it cannot build a trivial kernel: {_first_line(log) or error}"
-        flags = cl.mem_flags
-        source = cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=numbers)
-        target = cl.Buffer(context, flags.WRITE_ONLY, numbers.nbytes)
-        kernel = cl.Kernel(cl.Program(program), "probe")
-        kernel.set_args(source, target)
-        cl.enqueue_nd_range_kernel(queue, kernel, (ITEMS,), (group,))
-        cl.enqueue_copy(queue, result, target, is_blocking=True)
-    except cl.Error as error:
-        return f"it cannot run a trivial kernel: {error}"
+        launch(device, SOURCE, "probe", (numbers, result), ITEMS, group)
+    except TrialError as error:
+        return f"it cannot {'run' if error.built else 'build'} a trivial kernel: {error}"
     expected = (numbers * 2 + 1).reshape(-1, group)[:, ::-1].ravel()
     if not np.array_equal(result, expected):
         return f"it computes wrong numbers: {result[:4].tolist()}… where {expected[:4].tolist()}… is right"
     return None
 
 
-def child(key: str) -> None:
-    """The whole of the probing process: find the device, probe it, say what came of it."""
-    device = next((device for device in all_devices() if device.key == key), None)
-    print(_MARK + json.dumps(run(device) if device else _NOT_FOUND), flush=True)
-
-
 def _probe_in_child(device: Device) -> str | None:
-    if not sys.executable:  # an embedded interpreter cannot start another
-        return run(device)
-    command = [sys.executable, "-c", CHILD, json.dumps(sys.path), device.key]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=TIME_LIMIT, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return f"its driver did not finish a trivial kernel in {TIME_LIMIT:.0f} seconds"
-    except OSError:  # no more processes, or none allowed
-        return run(device)
-    # Drivers print on stdout too.
-    said = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
-    if said:
-        answer: str | None = json.loads(said[-1].removeprefix(_MARK))
-        # A program that changed its environment after its first query sees devices that its children do not.
-        return run(device) if answer == _NOT_FOUND else answer
-    how = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
-    last = (done.stderr.strip().splitlines() or [""])[-1]
-    return f"the process that probed it ended early ({how}) {last}".rstrip()
-
-
-def _first_line(log: str) -> str:
-    lines = [line.strip() for line in log.splitlines() if line.strip(" \0")]
-    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+        return in_child(device, run)
+    except ChildError as error:
+        return str(error)

@@ -9,7 +9,7 @@ import dataclasses
 import importlib.util
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TextIO
 
 from ocl_runtime.device.choose import Finding, choose, survey
@@ -21,8 +21,13 @@ from ocl_runtime.settings import Settings
 Table = Sequence[tuple[str, str]]
 
 
-def report(stream: TextIO | None = None, how: Literal["short", "verbose", "json"] = "short") -> int:
-    """Print the listing; 0 if a device can be used, 1 if none can."""
+def report(
+    stream: TextIO | None = None,
+    how: Literal["short", "verbose", "json"] = "short",
+    instructions: Callable[[Device], Mapping[str, str]] = lambda device: {},
+) -> int:
+    """Print the listing; 0 if a device can be used, 1 if none can. `instructions` gives why a usable device has each
+    matrix instruction not that its row names, nothing where it has it."""
     stream = stream or sys.stdout
     settings = Settings.from_environment()
     findings = survey(settings)
@@ -33,12 +38,17 @@ def report(stream: TextIO | None = None, how: Literal["short", "verbose", "json"
     except DeviceError as error:
         refusal = str(error)
     if how == "json":
-        print(json.dumps([_as_json(finding, chosen) for finding in findings], indent=2), file=stream)
+        listed = [{**_as_json(finding, chosen), **_matrices(finding, instructions)} for finding in findings]
+        print(json.dumps(listed, indent=2), file=stream)
         return 0 if chosen else 1
     show = _show_rich if stream.isatty() and importlib.util.find_spec("rich") else _show_plain
     for finding in findings:
         device = finding.device
-        more = [*_facts(device), *_treatment(device)] if how == "verbose" else [("has", _in_short(device))]
+        more = [("has", _in_short(device))]
+        if how == "verbose":
+            found = _matrices(finding, instructions)["matrix_instructions"].items()
+            tried = [("matrices", f"{name}: {fault or 'multiplies rightly'}") for name, fault in found]
+            more = [*_facts(device), *tried, *_treatment(device)]
         show(stream, str(device), [("use", _use(finding, chosen)), *more])
     # choose() lists every device again in its error; above they stand in full.
     print(f"chosen: {chosen}" if chosen else refusal, file=stream)
@@ -53,6 +63,10 @@ def _use(finding: Finding, chosen: Device | None) -> str:
     if finding.device.quirks.simulator:
         return "works; a simulator, chosen only by its name"
     return "works; another is preferred" if chosen else "works; not asked for"
+
+
+def _matrices(finding: Finding, instructions: Callable[[Device], Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+    return {"matrix_instructions": instructions(finding.device) if finding.fault is None else {}}
 
 
 def _in_short(device: Device) -> str:
@@ -75,7 +89,7 @@ def _as_json(finding: Finding, chosen: Device | None) -> dict[str, Any]:
         "quirks": {
             **quirks,
             "binary_mark": device.quirks.binary_mark.decode("latin-1"),
-            "matrix_dtypes": sorted(device.quirks.matrix_dtypes),
+            "matrix_instructions": list(device.quirks.matrix_instructions),
         },
     }
 

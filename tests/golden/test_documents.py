@@ -78,7 +78,7 @@ MATRICES = Target(
     compute_units=132,
     local_bytes=48 << 10,
     tile_bytes=227 << 10,
-    matrix_dtypes=frozenset({"f16", "bf16", "f64"}),
+    matrix_instructions=("mma_f16", "mma_bf16", "mma_f64"),
     warpgroups=True,
 )
 """As an H100 has it."""

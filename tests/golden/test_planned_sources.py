@@ -29,7 +29,7 @@ from tests.support.interpreted import InterpretedRuntime
 FOLDER = Path(__file__).parent / "planned"
 GPU = Target(kind="gpu", compute_units=132, group_size=256)
 CPU = Target(kind="cpu", compute_units=8, group_size=64, vector_bytes=64)
-MATRICES = replace(GPU, matrix_dtypes=frozenset({"tf32"}), warpgroups=True, tile_bytes=227 << 10)
+MATRICES = replace(GPU, matrix_instructions=("mma_tf32",), warpgroups=True, tile_bytes=227 << 10)
 NVIDIA = Dialect(branching_division=True, slow_inlining=True, rereads_arguments=True)
 
 

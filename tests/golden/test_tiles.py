@@ -22,7 +22,7 @@ from tests.golden.test_sources import golden
 
 FOLDER = Path(__file__).parent / "tiles"
 OPTIONS = Options(group_size=(32, 1, 1), whole=True)
-MATRICES = replace(OPTIONS, matrix_dtypes=frozenset({"f16"}))
+MATRICES = replace(OPTIONS, matrix_instructions=("mma_f16",))
 UNITS, HALVES = ArrayType(F32, 2, in_units=True), ArrayType(F16, 2, in_units=True)
 CASES: dict[str, tuple[Options, ArrayType, int]] = {
     "product": (OPTIONS, UNITS, 8),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ocl_ir.kernel.grammar import walk
@@ -10,15 +12,41 @@ from ocl_runtime.plan.target import Target
 
 FMA = Target(compute_units=4, local_bytes=48 << 10)
 MATRICES = Target(
-    compute_units=4, local_bytes=48 << 10, tile_bytes=99 << 10, matrix_dtypes=frozenset({"f16", "bf16", "tf32"})
+    compute_units=4,
+    local_bytes=48 << 10,
+    tile_bytes=99 << 10,
+    matrix_instructions=("mma_f16", "mma_bf16", "mma_tf32"),
 )
 WARPGROUPS = Target(
     compute_units=4,
     local_bytes=48 << 10,
     tile_bytes=227 << 10,
-    matrix_dtypes=frozenset({"f16", "bf16", "tf32", "f64"}),
+    matrix_instructions=("mma_f16", "mma_bf16", "mma_tf32", "mma_f64"),
     warpgroups=True,
 )
+_OTHER = Target(compute_units=4, local_bytes=64 << 10)
+CDNA = replace(
+    _OTHER,
+    matrix_instructions=("mfma_f16", "mfma_bf16", "mfma_f32", "mfma_f64"),
+)
+RDNA3 = replace(
+    _OTHER,
+    matrix_instructions=("wmma_f16", "wmma_bf16"),
+)
+RDNA4 = replace(
+    _OTHER,
+    matrix_instructions=("wmma_gfx12_f16", "wmma_gfx12_bf16"),
+)
+XE_HPG = replace(
+    _OTHER,
+    matrix_instructions=("xmx8_f16", "xmx8_bf16"),
+)
+XE_HPC = replace(
+    _OTHER,
+    matrix_instructions=("xmx16_f16", "xmx16_bf16"),
+)
+OTHERS = {"cdna": CDNA, "rdna 3": RDNA3, "rdna 4": RDNA4, "xe-hpg": XE_HPG, "xe-hpc": XE_HPC}
+"""GPUs of AMD and Intel."""
 TARGETS = {
     "fma f4": (FMA, "f4"),
     "fma f2": (FMA, "f2"),
@@ -32,6 +60,9 @@ TARGETS = {
     "warpgroup f2": (WARPGROUPS, "f2"),
     "matrix tf32": (MATRICES, "tf32"),
     "warpgroup tf32": (WARPGROUPS, "tf32"),
+    **{f"{name} f2": (target, "f2") for name, target in OTHERS.items()},
+    "cdna f4": (CDNA, "f4"),
+    "cdna f8": (CDNA, "f8"),
 }
 """By which instructions of what target a dtype is multiplied, with both."""
 

@@ -9,11 +9,12 @@ import numpy as np
 from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.asynchronous import MAP_WORDS, WARPGROUP, Swizzled
 from ocl_ir.kernel.builder import KernelBuilder, Ref
-from ocl_ir.kernel.matrix_instruction import WARP
+from ocl_ir.kernel.matrix_instructions import INSTRUCTIONS
 from ocl_ir.types import F16, F32, U32, U64, Vector
 from tests.support.cases import Args, Case
 from tests.support.warpgroups import laid, sums_of
 
+WARP = 32
 PTX_CASES: list[Case] = []
 
 
@@ -52,7 +53,7 @@ def matrix_product() -> KernelBuilder:
     at = k.let(group * 8 + thread, "at")
     left = k.op("vector", *(k.load(a, at + later) for later in (0, 64, 4, 68)), hint="left")
     right = k.op("vector", *(k.load(b, at + later) for later in (0, 4)), hint="right")
-    sums = k.matrix_multiply(F16, left, right, k.const(0.0, Vector(F32, 4)), "sums")
+    sums = k.matrix_multiply(INSTRUCTIONS["mma_f16"], left, right, k.const(0.0, Vector(F32, 4)), "sums")
     for lower in range(2):
         pair = k.op("vector", *(k.op("extract", sums, 2 * lower + step) for step in range(2)))
         k.store(y, at * 2 + 64 * lower - group * 8, pair, align=8)

@@ -60,7 +60,7 @@ from ocl_ir.kernel.grammar import (
     WarpgroupMultiply,
     While,
 )
-from ocl_ir.kernel.matrix_instruction import multiplied
+from ocl_ir.kernel.matrix_instruction import disagreeing, multiplied
 from ocl_ir.kernel.names import names
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.program_ops import ExactOp
@@ -187,9 +187,7 @@ class _Machine:
             case Shuffle():
                 self._shuffle(stmt, active)
             case MatrixMultiply():
-                items = self._faults.check_whole_group(stmt, active)
-                left, right, sums = (self._values.at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
-                self._values.define(stmt.result.id, stmt.result.type, items, multiplied(stmt.dtype, left, right, sums))
+                self._multiply(stmt, active)
             case Print():
                 self._print(stmt, items)
             case Break():
@@ -285,6 +283,16 @@ class _Machine:
             fact = f"{asks}, which has {stmt.size} work-items"
             self._faults.fail(IRError, fact, stmt, "name a lane below the sub-group's size")
         self._values.define(stmt.result.id, element(stmt.value.type), items, exchanged(values, whose, stmt.size))
+
+    def _multiply(self, stmt: MatrixMultiply, active: Data) -> None:
+        items = self._faults.check_whole_group(stmt, active)
+        left, right, sums = (self._values.at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
+        item = disagreeing(stmt.instruction, left, right)
+        if item is not None:
+            fact = f"{self._faults.work_item(item)} holds other elements than who holds the same of a matrix"
+            self._faults.fail(IRError, fact, stmt, "give all of them the same values")
+        result = multiplied(stmt.instruction, left, right, sums)
+        self._values.define(stmt.result.id, stmt.result.type, items, result)
 
     # ------------------------------------------------------------------ values
 

@@ -41,6 +41,7 @@ from ocl_ir.kernel.grammar import (
     Variable,
 )
 from ocl_ir.kernel.literals import literal
+from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.operands import Like, Ref
 from ocl_ir.op_types import result_type
 from ocl_ir.ops import OPS
@@ -224,10 +225,10 @@ class KernelBuilder(AsynchronousBuilder):
         self.emit(Shuffle(result, operand, self._operand(lane, U32), size, where=calling_line()))
         return Ref(self, result)
 
-    def matrix_multiply(self, dtype: DType, left: Ref, right: Ref, sums: Ref, hint: str = "") -> Ref:
-        """What this work-item holds of `left @ right + sums`, matrices of a dtype that 32 work-items hold."""
+    def matrix_multiply(self, instruction: MatrixInstruction, left: Ref, right: Ref, sums: Ref, hint: str = "") -> Ref:
+        """What this work-item holds of `left @ right + sums`, matrices that a sub-group holds together."""
         result = self._value(value_type(sums.operand), hint)
-        stmt = MatrixMultiply(result, dtype, left.operand, right.operand, sums.operand, where=calling_line())
+        stmt = MatrixMultiply(result, instruction, left.operand, right.operand, sums.operand, where=calling_line())
         self.emit(stmt)
         return Ref(self, result)
 

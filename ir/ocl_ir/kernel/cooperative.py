@@ -3,17 +3,16 @@
 Barrier local?, global?                        every work-item of the group, or none, comes here
 Collective value = op operand, lane?, size     the group, or its sub-groups, join values
 Shuffle value = operand, lane, size            what an item of the sub-group has
-MatrixMultiply value = left, right, sum        small matrices that 32 items hold
+MatrixMultiply value = left, right, sum        small matrices that a sub-group holds
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from ocl_ir.kernel.matrix_instruction import WARP
+from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.values import Operand, Statement, Value
-from ocl_ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +57,16 @@ class Shuffle(Statement):
 
 @dataclass(frozen=True, slots=True)
 class MatrixMultiply(Statement):
-    """`result` is what a work-item holds of `left @ right + sum`, matrices of `dtype` that 32 items hold together as
-    `ocl_ir.kernel.matrix_instruction` says."""
+    """`result` is what a work-item holds of `left @ right + sum`, matrices that a sub-group holds together as the
+    instruction says."""
 
     result: Value
-    dtype: DType
+    instruction: MatrixInstruction
     left: Operand
     right: Operand
     sum: Operand
-    size: ClassVar[int] = WARP
+
+    @property
+    def size(self) -> int:
+        """The items of a sub-group."""
+        return self.instruction.size

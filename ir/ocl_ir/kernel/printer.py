@@ -178,7 +178,8 @@ class _Printer:
                 what = f"shuffle {self._of(stmt.value)} of lane {self._of(stmt.lane)} in {stmt.size}"
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
             case MatrixMultiply():
-                what = f"matrix {self._of(stmt.left)} @ {self._of(stmt.right)} + {self._of(stmt.sum)} of {stmt.dtype}"
+                left, right, sums = map(self._of, (stmt.left, stmt.right, stmt.sum))
+                what = f"matrix {left} @ {right} + {sums} by {stmt.instruction}"
                 return f"let {self._of(stmt.result)}: {stmt.result.type} = {what}"
             case Print():
                 return ", ".join([f"print {json.dumps(stmt.format)}", *map(self._of, stmt.args)])

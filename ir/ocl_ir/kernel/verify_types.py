@@ -32,7 +32,6 @@ from ocl_ir.kernel.grammar import (
     operands,
     walk,
 )
-from ocl_ir.kernel.matrix_instruction import OPERANDS, operand_types
 from ocl_ir.op_types import result_type
 from ocl_ir.ops import WORK_ITEM
 from ocl_ir.types import BF16, BOOL, F16, F32, U16, DType, Pointer, Type, Vector, element, limits
@@ -195,15 +194,11 @@ def matrix_types(kernel: Kernel) -> Iterator[Fault]:
     for stmt in walk(kernel.body):
         if not isinstance(stmt, MatrixMultiply):
             continue
-        if stmt.dtype not in OPERANDS:
-            listed = ", ".join(map(str, OPERANDS))
-            yield Fault(f"no matrix instruction takes {stmt.dtype}", stmt, f"use one of {listed}")
-            continue
-        wanted = (*operand_types(stmt.dtype), operand_types(stmt.dtype)[2])
+        wanted = (*stmt.instruction.types, stmt.instruction.sums.type)
         types = stmt.left.type, stmt.right.type, stmt.sum.type, stmt.result.type
         if types != wanted:
             given, asked = (", ".join(map(str, listed)) for listed in (types, wanted))
-            yield Fault(f"a matrix instruction of {stmt.dtype} with {given}", stmt, f"give it {asked}")
+            yield Fault(f"a matrix instruction {stmt.instruction} with {given}", stmt, f"give it {asked}")
 
 
 def prints_fit_their_formats(kernel: Kernel) -> Iterator[Fault]:

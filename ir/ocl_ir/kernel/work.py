@@ -60,7 +60,7 @@ _FUNCTIONS |= {"poisson_small", "poisson_large", "binomial_small", "binomial_lar
 _TURN = 2
 """A loop's own addition and comparison."""
 _MATRIX = 64
-"""Multiply-adds of a work-item in a matrix instruction of halves."""
+"""Multiply-adds of a work-item for 8 columns of a warpgroup, in a step."""
 
 
 def worth(op: str) -> int:
@@ -192,7 +192,7 @@ def _own(stmt: Stmt) -> float:
         case Atomic() | Collective() | Shuffle():
             return 1
         case MatrixMultiply():
-            return _MATRIX
+            return stmt.instruction.work
         case WarpgroupMultiply():
             return stmt.steps * stmt.columns // 8 * _MATRIX
         case CopyAsync():

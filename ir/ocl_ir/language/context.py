@@ -27,7 +27,7 @@ class Options:
     the interpreter runs it. `fp64`, `int64`: whether the device computes with these. `group_size` is that of the
     launch, where it is known. `whole`: launches count groups, so that no work-item is one too many. On a CPU,
     by its `kind`, compilers make vectors of neighbouring work-items. `local_bytes` is
-    the local memory that a group has, `matrix_dtypes` those of the operands of which there are matrix instructions.
+    the local memory that a group has, `matrix_instructions` the names of those that there are.
     """
 
     default_real: DType = F32
@@ -41,7 +41,7 @@ class Options:
     whole: bool = False
     kind: Literal["gpu", "cpu"] = "gpu"
     local_bytes: int = 32 << 10
-    matrix_dtypes: frozenset[str] = frozenset()
+    matrix_instructions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

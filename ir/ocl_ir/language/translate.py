@@ -9,6 +9,7 @@ from functools import reduce
 from types import FunctionType
 
 from ocl_ir.kernel.grammar import If, Kernel, Stmt
+from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins import registry  # noqa: F401, what Python's own functions are
 from ocl_ir.language.builtins.tile_matrices import FragmentsAsked
@@ -51,19 +52,19 @@ def translate(function: FunctionType, arguments: Mapping[str, ArgumentType], opt
 
     Raises `KernelError`, `DTypeError`, `ShapeError` or `IndexingError`, each with the place in the source.
     """
-    fragments: frozenset[TileShape] = frozenset()
+    fragments: dict[TileShape, MatrixInstruction] = {}
     while True:
         try:
             return _translated(function, arguments, options, fragments)
         except FragmentsAsked as asked:
-            fragments |= {asked.shape}
+            fragments = {**fragments, asked.shape: asked.instruction}
 
 
 def _translated(
     function: FunctionType,
     arguments: Mapping[str, ArgumentType],
     options: Options,
-    fragments: frozenset[TileShape],
+    fragments: Mapping[TileShape, MatrixInstruction],
 ) -> Translation:
     """The same, where tiles of some shapes are fragments of matrix instructions."""
     source = source_of(function)

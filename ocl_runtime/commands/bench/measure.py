@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ocl_ir.kernel.matrix_instructions import INSTRUCTIONS
 from ocl_runtime.commands.bench.case import DTYPES, Arrays, Case
 from ocl_runtime.commands.bench.ceilings import Ceiling, Ceilings
 from ocl_runtime.commands.bench.data import Data
@@ -149,12 +150,17 @@ class Session:
         bandwidth = self.ceilings.bandwidth(case.ceiling, result.moved)
         samples = self._rounds({_CEILING: bandwidth, **runs}, result, times=2 if case.asks else 1)
         result.ceiling_samples = tuple(samples.pop(_CEILING))
-        if not (case.products and (case.factor or result.dtype) in self.ours.runtime.device.quirks.matrix_dtypes):
+        if not (case.products and self._has_instructions(case.factor or result.dtype)):
             work = result.operations
             result.ceiling = self.ceilings.of(bandwidth, result.ceiling_samples, result.moved, work, result.dtype)
         clock: Clock = "wall" if self._capabilities.kind == "cpu" else "span" if case.asks else "device"
         for name, times in samples.items():
             result.timings[name] = Timing(clock if times[0].has(clock) else "wall", tuple(times))
+
+    def _has_instructions(self, factor: str) -> bool:
+        """Whether the device multiplies operands of a dtype by matrix instructions."""
+        names = self.ours.runtime.executor.target.matrix_instructions
+        return any(INSTRUCTIONS[name].dtype.name == factor for name in names)
 
     def _sets(self, case: Case, size: int, dtype: np.dtype[Any]) -> list[Arrays]:
         first = case.inputs(self.data, size, dtype)

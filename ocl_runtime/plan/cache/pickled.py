@@ -25,6 +25,7 @@ _FUNCTIONS = frozenset(
     {
         *[("builtins", name) for name in ("frozenset", "set")],
         ("ocl_ir.types", "_named"),
+        ("ocl_ir.kernel.matrix_instruction", "_named"),
         (__name__, "_restored"),
         (__name__, "_late"),
     }

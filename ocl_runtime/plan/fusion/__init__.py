@@ -17,4 +17,5 @@ bundles.py          groups that share a kernel
 drafts.py           bundles to be
 merge.py            joins groups into kernels with several results
 products.py         joins products of matrices with what is computed of their elements
+prologues.py        joins them with what computes their operands
 """

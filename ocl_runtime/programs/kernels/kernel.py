@@ -280,7 +280,7 @@ class Kernel:
     ) -> Options:
         """What a variant is translated for, by the device, the mode and the index space."""
         target = executor.target
-        device = executor.default_real, target.fp64, target.kind, target.local_bytes, target.matrix_dtypes
+        device = executor.default_real, target.fp64, target.kind, target.local_bytes, target.matrix_instructions
         key = device, group, dimensions, wide, checked, whole, interpreted
         options = self._options.get(key)
         if options is None:
@@ -295,7 +295,7 @@ class Kernel:
                 whole=whole,
                 kind=target.kind,
                 local_bytes=max(target.local_bytes, target.tile_bytes),
-                matrix_dtypes=target.matrix_dtypes,
+                matrix_instructions=target.matrix_instructions,
             )
         return options
 

@@ -5,7 +5,7 @@
 #define STORE(type, p, value) (*(__global type *)(p) = (value))
 
 /* A 16 x 16 matrix of halves times a 16 x 8 one is added to sums. */
-static inline float4 matrix_f16(const uint4 a, const uint2 b, const float4 sums)
+static inline float4 mma_f16(const uint4 a, const uint2 b, const float4 sums)
 {
     float s0 = sums.s0, s1 = sums.s1, s2 = sums.s2, s3 = sums.s3;
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -35,7 +35,7 @@ void matrix_product(__global const uint *a_buffer,
     const uint a_value_3 = a[at + 68];
     const uint4 left = (uint4)(a[at], a[at + 64], a[sum_1], a_value_3);
     const uint2 right = (uint2)(b[at], b[sum_1]);
-    const float4 sums = matrix_f16(left, right, (float4)(0.0f));
+    const float4 sums = mma_f16(left, right, (float4)(0.0f));
     const uint product_1 = at * 2;
     STORE(float2, y + (product_1 - product), (float2)(sums.s0, sums.s1));
     STORE(float2, y + (product_1 + 64 - product), (float2)(sums.s2, sums.s3));

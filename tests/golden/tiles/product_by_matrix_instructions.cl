@@ -8,7 +8,7 @@
 #define STORE_LOCAL(type, p, value) (*(__local type *)(p) = (value))
 
 /* A 16 x 16 matrix of halves times a 16 x 8 one is added to sums. */
-static inline float4 matrix_f16(const uint4 a, const uint2 b, const float4 sums)
+static inline float4 mma_f16(const uint4 a, const uint2 b, const float4 sums)
 {
     float s0 = sums.s0, s1 = sums.s1, s2 = sums.s2, s3 = sums.s3;
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -118,43 +118,43 @@ void product(__global const half *restrict a_buffer,
     const uint and_value_7 = and_value_6 & 3;
     const uint sum_22 = ((converted >> 5) * 8 + shr_value_2) * 16 + and_value_7 * 4;
     const int converted_9 = (int)sum_22;
-    const int converted_10 = (int)(and_value_7 * 24 + ((and_value_7 >> 2) * 8 + shr_value_2));
+    const int converted_10 = (int)(shr_value_2 + and_value_7 * 24);
     for (int k = 0; k < a_size1; k += 32) {
-        const int sum_25 = k + 32;
-        const bool more = sum_25 < a_size1;
+        const int sum_24 = k + 32;
+        const bool more = sum_24 < a_size1;
         if (more) {
-            const int sum_26 = product_1 + left_row;
-            const int sum_27 = sum_25 + left_column;
+            const int sum_25 = product_1 + left_row;
+            const int sum_26 = sum_24 + left_column;
             u16x8_1 = (ushort8)(0);
-            const bool is_less_8 = sum_27 < a_size1;
-            if (sum_26 < a_size0 && is_less_8) {
-                u16x8_1 = LOAD(ushort8, a + (sum_26 * a_size1 + sum_27));
+            const bool is_less_8 = sum_26 < a_size1;
+            if (sum_25 < a_size0 && is_less_8) {
+                u16x8_1 = LOAD(ushort8, a + (sum_25 * a_size1 + sum_26));
             }
             held = as_uint4(u16x8_1);
-            const int sum_29 = product_1 + left_row_1;
+            const int sum_28 = product_1 + left_row_1;
             u16x8_1 = (ushort8)(0);
-            if (sum_29 < a_size0 && is_less_8) {
-                u16x8_1 = LOAD(ushort8, a + (sum_29 * a_size1 + sum_27));
+            if (sum_28 < a_size0 && is_less_8) {
+                u16x8_1 = LOAD(ushort8, a + (sum_28 * a_size1 + sum_26));
             }
             held_1 = as_uint4(u16x8_1);
-            const int sum_31 = sum_25 + right_row;
-            const int sum_32 = j + right_column;
+            const int sum_30 = sum_24 + right_row;
+            const int sum_31 = j + right_column;
             u16x8_1 = (ushort8)(0);
-            const bool is_less_11 = sum_32 < b_size1;
-            if (sum_31 < b_size0 && is_less_11) {
-                u16x8_1 = LOAD(ushort8, b + (sum_31 * b_size1 + sum_32));
+            const bool is_less_11 = sum_31 < b_size1;
+            if (sum_30 < b_size0 && is_less_11) {
+                u16x8_1 = LOAD(ushort8, b + (sum_30 * b_size1 + sum_31));
             }
-            const int sum_35 = sum_25 + right_row + 1;
+            const int sum_34 = sum_24 + right_row + 1;
             u16x8_0 = (ushort8)(0);
-            if (sum_35 < b_size0 && is_less_11) {
-                u16x8_0 = LOAD(ushort8, b + (sum_35 * b_size1 + sum_32));
+            if (sum_34 < b_size0 && is_less_11) {
+                u16x8_0 = LOAD(ushort8, b + (sum_34 * b_size1 + sum_31));
             }
             held_2 = as_uint4(u16x8_1);
             held_3 = as_uint4(u16x8_0);
         }
-        const int product_25 = turn * 640;
-        const ulong left_at = (ulong)(converted_9 + product_25);
-        const ulong right_at = (ulong)(converted_10 + product_25 + 256);
+        const int product_24 = turn * 640;
+        const ulong left_at = (ulong)(converted_9 + product_24);
+        const ulong right_at = (ulong)(converted_10 + product_24 + 256);
         float4 sums = (float4)(acc, acc_1, acc_4, acc_5);
         float4 sums_1 = (float4)(acc_2, acc_3, acc_6, acc_7);
         const uint right = stage[right_at];
@@ -168,14 +168,14 @@ void product(__global const half *restrict a_buffer,
         const uint4 left = LOAD_LOCAL(uint4, stage + left_at);
         const uint4 left_1 = LOAD_LOCAL(uint4, stage + (left_at + 128));
         const uint4 joined_6 = (uint4)(left.s0, left_1.s0, left.s1, left_1.s1);
-        const float4 sums_2 = matrix_f16(joined_6, (uint2)(right, right_1), sums);
+        const float4 sums_2 = mma_f16(joined_6, (uint2)(right, right_1), sums);
         sums = sums_2;
-        const float4 sums_3 = matrix_f16(joined_6, (uint2)(right_4, right_5), sums_1);
+        const float4 sums_3 = mma_f16(joined_6, (uint2)(right_4, right_5), sums_1);
         sums_1 = sums_3;
         const uint4 joined_9 = (uint4)(left.s2, left_1.s2, left.s3, left_1.s3);
-        const float4 sums_4 = matrix_f16(joined_9, (uint2)(right_2, right_3), sums);
+        const float4 sums_4 = mma_f16(joined_9, (uint2)(right_2, right_3), sums);
         sums = sums_4;
-        const float4 sums_5 = matrix_f16(joined_9, (uint2)(right_6, right_7), sums_1);
+        const float4 sums_5 = mma_f16(joined_9, (uint2)(right_6, right_7), sums_1);
         sums_1 = sums_5;
         const float4 kept_22 = sums;
         acc = kept_22.s0;
@@ -188,27 +188,27 @@ void product(__global const half *restrict a_buffer,
         acc_6 = kept_23.s2;
         acc_7 = kept_23.s3;
         if (more) {
-            const int product_26 = (turn ^ 1) * 640;
+            const int product_25 = (turn ^ 1) * 640;
             const uint4 kept_25 = held;
             const uint quotient_7 = (uint)left_column / 2;
             const uint rest_5 = quotient_7 % 16;
-            const uint product_27 = quotient_7 / 16 * 16;
+            const uint product_26 = quotient_7 / 16 * 16;
             const uint4 joined_12 = (uint4)(kept_25.s0, kept_25.s1, kept_25.s2, kept_25.s3);
-            STORE_LOCAL(uint4, stage + ((int)((product_27 + (uint)left_row) * 16 + rest_5) + product_26), joined_12);
+            STORE_LOCAL(uint4, stage + ((int)((product_26 + (uint)left_row) * 16 + rest_5) + product_25), joined_12);
             const uint4 kept_26 = held_1;
             const uint4 joined_13 = (uint4)(kept_26.s0, kept_26.s1, kept_26.s2, kept_26.s3);
-            STORE_LOCAL(uint4, stage + ((int)((product_27 + (uint)left_row_1) * 16 + rest_5) + product_26), joined_13);
+            STORE_LOCAL(uint4, stage + ((int)((product_26 + (uint)left_row_1) * 16 + rest_5) + product_25), joined_13);
             const uint4 kept_27 = held_2;
             const uint4 kept_28 = held_3;
             const uint4 or_value_2 = (kept_27 & 65535) | (kept_28 << 16);
             const uint4 or_value_3 = (kept_27 >> 16) | (kept_28 & 4294901760u);
             const uint quotient_9 = (uint)right_row / 2;
             const uint rest_6 = quotient_9 % 16;
-            const uint sum_54 = rest_6 % 4 * 4 + rest_6 / 4;
-            const uint sum_56 = (quotient_9 / 16 * 16 + sum_54) * 24 + (uint)right_column;
-            const int sum_57 = (int)sum_56 + product_26;
-            STORE_LOCAL(uint4, stage + (sum_57 + 256), (uint4)(or_value_2.s0, or_value_3.s0, or_value_2.s1, or_value_3.s1));
-            STORE_LOCAL(uint4, stage + (int)((uint)sum_57 + 260), (uint4)(or_value_2.s2, or_value_3.s2, or_value_2.s3, or_value_3.s3));
+            const uint sum_53 = rest_6 % 4 * 4 + rest_6 / 4;
+            const uint sum_55 = (quotient_9 / 16 * 16 + sum_53) * 24 + (uint)right_column;
+            const int sum_56 = (int)sum_55 + product_25;
+            STORE_LOCAL(uint4, stage + (sum_56 + 256), (uint4)(or_value_2.s0, or_value_3.s0, or_value_2.s1, or_value_3.s1));
+            STORE_LOCAL(uint4, stage + (int)((uint)sum_56 + 260), (uint4)(or_value_2.s2, or_value_3.s2, or_value_2.s3, or_value_3.s3));
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         turn = turn ^ 1;
@@ -216,25 +216,25 @@ void product(__global const half *restrict a_buffer,
     const uint and_value_14 = converted & 31;
     const int down = (int)((converted >> 5) * 8 + (and_value_14 >> 2));
     const int across = (int)(and_value_14 & 3);
-    const int product_34 = across * 2;
-    const int sum_63 = product_1 + down;
-    const int sum_64 = j + product_34;
-    const bool is_less_13 = sum_63 < c_size0;
-    const bool is_less_14 = sum_64 < c_size1;
+    const int product_33 = across * 2;
+    const int sum_62 = product_1 + down;
+    const int sum_63 = j + product_33;
+    const bool is_less_13 = sum_62 < c_size0;
+    const bool is_less_14 = sum_63 < c_size1;
     if (is_less_13 && is_less_14) {
-        STORE(float2, c + (sum_63 * c_size1 + sum_64), (float2)(acc, acc_1));
+        STORE(float2, c + (sum_62 * c_size1 + sum_63), (float2)(acc, acc_1));
     }
-    const int sum_66 = j + product_34 + 8;
-    const bool is_less_15 = sum_66 < c_size1;
+    const int sum_65 = j + product_33 + 8;
+    const bool is_less_15 = sum_65 < c_size1;
     if (is_less_13 && is_less_15) {
-        STORE(float2, c + (sum_63 * c_size1 + sum_66), (float2)(acc_2, acc_3));
+        STORE(float2, c + (sum_62 * c_size1 + sum_65), (float2)(acc_2, acc_3));
     }
-    const int sum_68 = product_1 + (down + 8);
-    const bool is_less_16 = sum_68 < c_size0;
+    const int sum_67 = product_1 + (down + 8);
+    const bool is_less_16 = sum_67 < c_size0;
     if (is_less_16 && is_less_14) {
-        STORE(float2, c + (sum_68 * c_size1 + sum_64), (float2)(acc_4, acc_5));
+        STORE(float2, c + (sum_67 * c_size1 + sum_63), (float2)(acc_4, acc_5));
     }
     if (is_less_16 && is_less_15) {
-        STORE(float2, c + (sum_68 * c_size1 + sum_66), (float2)(acc_6, acc_7));
+        STORE(float2, c + (sum_67 * c_size1 + sum_65), (float2)(acc_6, acc_7));
     }
 }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ocl_runtime.device import Device, choose, probe
+from ocl_runtime.device import Device, choose, probe, trial
 from tests.support.fakes import device
 
 
@@ -60,13 +60,13 @@ def test_a_damaged_verdict_counts_for_nothing(chosen: Device, tmp_path: Path, mo
 def test_a_driver_that_crashes_or_hangs_harms_nobody(
     chosen: Device, monkeypatch: pytest.MonkeyPatch, child: str, reason: str
 ) -> None:
-    monkeypatch.setattr(probe, "CHILD", child)
-    monkeypatch.setattr(probe, "TIME_LIMIT", 1.0)
+    monkeypatch.setattr(trial, "CHILD", child)
+    monkeypatch.setattr(trial, "TIME_LIMIT", 1.0)
     assert reason in (probe.fault(chosen, None) or "")
 
 
 def test_a_driver_may_print(chosen: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "CHILD", "print('Welcome to OpenCL')" + probe.CHILD)
+    monkeypatch.setattr(trial, "CHILD", "print('Welcome to OpenCL')" + trial.CHILD)
     assert probe.fault(chosen, None) is None
 
 

@@ -4,7 +4,9 @@ import dataclasses
 
 import pytest
 
-from ocl_runtime.device import quirks_for, rows_for
+from ocl_ir.kernel.matrix_instructions import INSTRUCTIONS
+from ocl_runtime.device import all_devices, quirks_for, rows_for
+from ocl_runtime.device.capabilities import sizes_of
 from ocl_runtime.device.quirks import TABLE, Quirks
 from tests.support.fakes import INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND, capabilities
 
@@ -66,6 +68,44 @@ def test_only_intel_s_cpu_compiler_must_not_know_a_complement() -> None:
     assert quirks_for(capabilities(**INTEL_CPU)).opaque_complement
     others = ({}, INTEL_GPU, NVIDIA, OCLGRIND, {"kind": "gpu"})
     assert not any(quirks_for(capabilities(**other)).opaque_complement for other in others)
+
+
+AMD = {"platform": "AMD Accelerated Parallel Processing", "kind": "gpu"}
+XMX = {"kind": "gpu", "extensions": frozenset({"cl_intel_subgroup_matrix_multiply_accumulate"})}
+
+
+@pytest.mark.parametrize(
+    ("facts", "instructions"),
+    [
+        ({**NVIDIA, "compute_capability": (7, 5)}, set()),
+        ({**NVIDIA, "compute_capability": (8, 0)}, {"mma_f16", "mma_bf16", "mma_tf32"}),
+        ({**NVIDIA, "compute_capability": (9, 0)}, {"mma_f16", "mma_bf16", "mma_tf32", "mma_f64"}),
+        ({**AMD, "name": "gfx906:sramecc+:xnack-"}, set()),
+        ({**AMD, "name": "gfx908:sramecc+:xnack-"}, {"mfma_f16", "mfma_f32"}),
+        ({**AMD, "name": "gfx90a:sramecc+:xnack-"}, {"mfma_f16", "mfma_bf16", "mfma_f32", "mfma_f64"}),
+        ({**AMD, "name": "gfx942:sramecc+:xnack-"}, {"mfma_f16", "mfma_bf16", "mfma_f32", "mfma_f64"}),
+        ({**AMD, "name": "gfx1100"}, {"wmma_f16", "wmma_bf16"}),
+        ({**AMD, "name": "gfx1201"}, {"wmma_gfx12_f16", "wmma_gfx12_bf16"}),
+        ({**AMD, "name": "gfx1100", "platform": "rusticl"}, set()),
+        ({**INTEL_GPU, **XMX, "subgroup_sizes": (8, 16, 32)}, {"xmx8_f16", "xmx8_bf16"}),
+        ({**INTEL_GPU, **XMX, "subgroup_sizes": (16, 32)}, {"xmx16_f16", "xmx16_bf16"}),
+        ({**INTEL_GPU, **XMX}, set()),
+        ({**INTEL_GPU, "subgroup_sizes": (16, 32)}, set()),
+        ({}, set()),
+    ],
+)
+def test_matrix_instructions_by_device(facts: dict[str, object], instructions: set[str]) -> None:
+    assert set(quirks_for(capabilities(**facts)).matrix_instructions) == instructions
+    assert instructions <= set(INSTRUCTIONS)
+    measured = facts.get("platform") == NVIDIA["platform"]
+    assert quirks_for(capabilities(**facts)).matrices_measured == (measured and bool(instructions))
+
+
+def test_sizes_are_asked_of_the_driver() -> None:
+    device = all_devices()[0]
+    max_work_item_sizes, unknown = 0x1005, 0x7FFF
+    assert sizes_of(device.cl, max_work_item_sizes) == device.capabilities.max_work_item_sizes
+    assert sizes_of(device.cl, unknown) == ()
 
 
 def test_subgroups_are_used_where_they_were_measured() -> None:

@@ -28,6 +28,7 @@ from ocl_ir.kernel.grammar import (
     walk,
 )
 from ocl_ir.kernel.inline import inlined
+from ocl_ir.kernel.matrix_instructions import INSTRUCTIONS
 from ocl_ir.kernel.names import names
 from ocl_ir.kernel.printer import text
 from ocl_ir.kernel.uniformity import uniformity
@@ -259,7 +260,7 @@ def matrix(use: bool = True) -> tuple[Kernel, MatrixMultiply]:
     k = KernelBuilder("matrix", group_size=(32, 1, 1))
     out = k.pointer("out", F64)
     left, right, sums = (k.const(value, Vector(F64, count)) for value, count in ((1.0, 4), (2.0, 2), (3.0, 4)))
-    products = k.matrix_multiply(F64, left, right, sums)
+    products = k.matrix_multiply(INSTRUCTIONS["mma_f64"], left, right, sums)
     if use:
         k.store(out, 0, k.op("extract", products, 0))
     verify(k.build())
@@ -269,7 +270,7 @@ def matrix(use: bool = True) -> tuple[Kernel, MatrixMultiply]:
 def test_matrix_instruction_in_text_and_name() -> None:
     kernel, stmt = matrix()
     assert names(kernel)[stmt.result.id] == "sums"
-    line = "let sums: f64x4 = matrix 1.0:f64x4 @ 2.0:f64x2 + 3.0:f64x4 of f64"
+    line = "let sums: f64x4 = matrix 1.0:f64x4 @ 2.0:f64x2 + 3.0:f64x4 by mma_f64"
     assert line in [each.strip() for each in text(kernel).splitlines()]
     assert defined(stmt) == stmt.result
 
@@ -288,7 +289,7 @@ def test_matrix_instruction_without_use_is_dead(used: bool) -> None:
 
 def test_work_of_a_matrix_instruction() -> None:
     kernel, _ = matrix(use=False)
-    assert operations(kernel, [0]) == 16 * 8 * 16 / 32
+    assert operations(kernel, [0]) == 16 * 8 * 8 / 32
 
 
 def test_operands_of_a_matrix_instruction_can_be_replaced() -> None:

@@ -47,6 +47,7 @@ from ocl_ir.kernel.grammar import (
     walk,
 )
 from ocl_ir.kernel.intervals import Interval, Intervals
+from ocl_ir.kernel.matrix_instructions import INSTRUCTIONS
 from ocl_ir.kernel.verify import CHECKS, verify
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, TF32, U8, U32, U64, DType, Pointer, Vector
 
@@ -155,8 +156,8 @@ REGISTERS = (
 )
 
 
-def matrix(dtype: object = F64, left: object = FOUR, right: object = TWO, type_: object = FOUR.type) -> Kernel:
-    stmt = MatrixMultiply(Value(63, type_, "products"), dtype, left, right, FOUR)  # type: ignore[arg-type]
+def matrix(name: str = "mma_f64", left: object = FOUR, right: object = TWO, type_: object = FOUR.type) -> Kernel:
+    stmt = MatrixMultiply(Value(63, type_, "products"), INSTRUCTIONS[name], left, right, FOUR)  # type: ignore[arg-type]
     return body(*REGISTERS, stmt)
 
 
@@ -664,7 +665,7 @@ CASES = [
     Case(
         "barriers_are_uniform",
         "divergent matrixmultiply",
-        body(ITEM_, LOW_, *REGISTERS, If(LOW, (MatrixMultiply(Value(63, FOUR.type), F64, FOUR, TWO, FOUR),))),
+        body(ITEM_, LOW_, *REGISTERS, If(LOW, matrix().body[-1:])),
         matrix(),
     ),
     Case(
@@ -698,11 +699,10 @@ CASES = [
         replace(warpgroup(), group_size=(128, 2, 1)),
     ),
     # ------------------------------------------------------------------ matrices, and what goes on
-    Case("matrix_types", "no matrix instruction takes f32", matrix(F32), matrix()),
-    Case("matrix_types", "a matrix instruction of f16 with f64x4", matrix(F16), matrix()),
-    Case("matrix_types", "of f64 with f64x2, f64x2, f64x4, f64x4", matrix(left=TWO), matrix()),
-    Case("matrix_types", "of f64 with f64x4, f64x4, f64x4, f64x4", matrix(right=FOUR), matrix()),
-    Case("matrix_types", "of f64 with f64x4, f64x2, f64x4, f32x4", matrix(type_=F4), matrix()),
+    Case("matrix_types", "a matrix instruction mma_f16 with f64x4", matrix("mma_f16"), matrix()),
+    Case("matrix_types", "mma_f64 with f64x2, f64x2, f64x4, f64x4", matrix(left=TWO), matrix()),
+    Case("matrix_types", "mma_f64 with f64x4, f64x4, f64x4, f64x4", matrix(right=FOUR), matrix()),
+    Case("matrix_types", "mma_f64 with f64x4, f64x2, f64x4, f32x4", matrix(type_=F4), matrix()),
     Case("waits_are_counted", "a wait for 'boxes'", body(Await("boxes", 0)), body(Await("products", 0))),  # type: ignore[arg-type]
     Case("waits_are_counted", "leaves -1 pending", body(Await("copies", -1)), body(Await("copies", 1))),
     Case("copy_types", "a copy from global f32* to local u32*", copy_async(source=X), copy_async()),

@@ -27,7 +27,11 @@ from tests.unit.plan.test_plan import CPU, GPU, Desk
 LARGE_GPU = Target(kind="gpu", compute_units=132, group_size=256, vector_bytes=16, local_bytes=48 << 10)
 
 MATRICES = replace(
-    LARGE_GPU, matrix_dtypes=frozenset({"f16", "bf16", "f64"}), warpgroups=True, tile_bytes=224 << 10, fp16=True
+    LARGE_GPU,
+    matrix_instructions=("mma_f16", "mma_bf16", "mma_f64"),
+    warpgroups=True,
+    tile_bytes=224 << 10,
+    fp16=True,
 )
 
 
@@ -123,14 +127,14 @@ def test_variants_are_tiles_times_parts_and_blocks() -> None:
     assert {made.kind for made in variants(product(64, 64, 4096, turned="nt"), LARGE_GPU)} == {"tiles"}
     assert {made.kind for made in variants(product(512, 512, 512), CPU)} == {"panels", "blocks"}
     assert {made.kind for made in variants(product(20, 20, 20), CPU)} == {"blocks"}
-    halves = replace(LARGE_GPU, tile_bytes=227 << 10, matrix_dtypes=frozenset({"f16"}), warpgroups=True)
+    halves = replace(LARGE_GPU, tile_bytes=227 << 10, matrix_instructions=("mma_f16",), warpgroups=True)
     made = variants(product(512, 512, 512, dtype=F16, accumulator=F32), halves)
     assert {variant.kind for variant in made} == {"boxes", "tiles", "blocks"}
 
 
 def test_tf32_is_a_problem_of_its_own() -> None:
     exact = product(512, 512, 512)
-    rounded, target = replace(exact, tf32=True), replace(MATRICES, matrix_dtypes=frozenset({"tf32"}))
+    rounded, target = replace(exact, tf32=True), replace(MATRICES, matrix_instructions=("mma_tf32",))
     problem = Problem.of(rounded)
     assert str(problem) == "tf32 in f32 to f32, () 512x512x512, nn"
     assert problem == Problem.parse(str(problem))

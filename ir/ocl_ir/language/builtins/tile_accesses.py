@@ -4,7 +4,7 @@ what others hold."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from math import gcd
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ocl_ir.bfloat16 import bits_of
+from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.parameters import UNIT_BYTES
 from ocl_ir.language.statements.calls import Calls
@@ -45,8 +46,8 @@ class TileAccesses(Calls):
         super().__init__(*args)
         self.asks_units = False
         """Whether anything depends on which arrays lie in whole units."""
-        self.fragments: frozenset[TileShape] = frozenset()
-        """Shapes of tiles that are fragments of matrix instructions."""
+        self.fragments: Mapping[TileShape, MatrixInstruction] = {}
+        """Shapes of tiles that are fragments of matrix instructions, and whose."""
 
     # ------------------------------------------------------------------ who holds what
 
@@ -61,7 +62,7 @@ class TileAccesses(Calls):
         """How items share tiles of a shape."""
         items, grid = self.group_items, None
         if shape in self.fragments:
-            grid = Grid.of_fragments(shape, items)
+            grid = Grid.of_fragments(shape, items, self.fragments[shape])
         elif self.options.kind == "cpu":
             grid = Grid.in_rows(shape, items // self._size[0], self._size[0])
         return grid or Grid.of(shape, items)

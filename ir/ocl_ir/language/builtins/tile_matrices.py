@@ -1,90 +1,88 @@
 """Products of tiles by matrix instructions, where the program lets products be added in the device's own order.
 
-Local memory has *words*, registers of the instruction (`ocl_ir.kernel.matrix_instruction`): two halves that are
-neighbours along the inner axis, or a float64. Words of a *chunk* along that axis, 64 bytes, are read together.
-
-- What lies along the inner axis is stored as it lies, chunk by chunk, with a row or column beside the next one. Of
-  halves an item reads 4 words at once, which are those of two instructions.
-- What lies along its own axis is packed to words and stored in rows along that axis, and words are read one by one.
-
-Which word is which place of an instruction is the same for both operands; otherwise it does not matter. An item's sums
-are where a grid of fragments has them.
+`ocl_ir.kernel.matrix_words` says how words lie in local memory, and how they are read. What lies along the inner axis
+is stored as it lies; what lies along its own axis is packed to words and stored in rows along that axis, and words are
+read one by one. An item's sums are where a grid of fragments has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
-from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, SUMS
+from ocl_ir.kernel.matrix_instruction import MatrixInstruction
+from ocl_ir.kernel.matrix_instructions import instruction_for
+from ocl_ir.kernel.matrix_words import Chunks, WordLayout, wide_address, word_of
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.language.builtins.tile_accesses import TileAccesses
 from ocl_ir.language.builtins.tile_stages import Multiplication, Stage
 from ocl_ir.language.parameters import UNIT_BYTES
-from ocl_ir.language.values.grids import Grid
+from ocl_ir.language.values.grids import Grid, patch_of
 from ocl_ir.language.values.values import AnyTile, Coordinates, LoadedTile, Tile, TileShape, Value
-from ocl_ir.types import F64, U16, U32, U64, DType, ValueType, Vector, with_lanes
+from ocl_ir.types import F32, F64, U16, U32, U64, DType, ValueType, Vector, with_lanes
 
-_CHUNK_BYTES = 64
 _HALF = 0xFFFF
-_Reader: TypeAlias = Callable[[Ref, int], list[tuple[Ref, Ref]]]
-"""Gives what an item reads of a chunk, of a row or column some steps away: two registers for each instruction."""
 
 
 class FragmentsAsked(Exception):  # noqa: N818
-    """Tiles of a shape are to be fragments of matrix instructions: the translation begins anew."""
+    """Tiles of a shape are to be fragments of a matrix instruction: the translation begins anew."""
 
-    def __init__(self, shape: TileShape) -> None:
-        super().__init__(shape)
-        self.shape = shape
+    def __init__(self, shape: TileShape, instruction: MatrixInstruction) -> None:
+        super().__init__(shape, instruction)
+        self.shape, self.instruction = shape, instruction
 
 
 def by_instructions(t: TileAccesses, acc: Tile, left: AnyTile, right: AnyTile) -> Multiplication | None:
     """A product by the device's matrix instructions; None where there are none for its dtypes and shapes. Raises
     `FragmentsAsked` where tiles of the result's shape are not fragments yet."""
     dtype = _stored(left)
-    if (
-        dtype is None
-        or dtype is not _stored(right)
-        or dtype not in OPERANDS
-        or dtype.name not in t.options.matrix_dtypes
-    ):
+    if dtype is None or dtype is not _stored(right):
         return None
-    word, pack = OPERANDS[dtype]
-    fits = left.shape[1] % (_CHUNK_BYTES // word.size * pack) == 0
-    if SUMS[dtype] is not acc.dtype or not fits or Grid.of_fragments(acc.shape, t.group_items) is None:
+    instruction = instruction_for(dtype, t.options.matrix_instructions)
+    if instruction is None or instruction.accumulator is not acc.dtype or not _fits(t, acc, left, instruction):
         return None
-    if acc.shape not in t.fragments:
-        raise FragmentsAsked(acc.shape)
-    return MatrixMultiplication(t, dtype, acc.shape, t.in_memory(left), t.in_memory(right))
+    known = t.fragments.get(acc.shape)
+    if known is None:
+        raise FragmentsAsked(acc.shape, instruction)
+    if known.sums != instruction.sums:  # another product has these tiles in other places
+        return None
+    return MatrixMultiplication(t, instruction, acc.shape, t.in_memory(left), t.in_memory(right))
+
+
+def _fits(t: TileAccesses, acc: Tile, left: AnyTile, instruction: MatrixInstruction) -> bool:
+    """Whether shapes and the group are made of whole instructions. Sub-groups of a size that is asked for end where
+    dimension 0 does."""
+    items = t.group_items
+    in_rows = t.options.group_size is None or t.options.group_size[0] % instruction.size == 0
+    whole = left.shape[1] % Chunks.of(instruction).elements == 0 and (in_rows or not instruction.asks_size)
+    return whole and Grid.of_fragments(acc.shape, items, instruction) is not None
 
 
 def _stored(tile: AnyTile) -> DType | None:
     """The dtype in which a tile is in memory, or may be put there; None where its bits are not to be had."""
     if isinstance(tile, Tile):
         return tile.dtype
-    return tile.stored if tile.bits is not None or tile.stored is F64 else None
+    return tile.stored if tile.bits is not None or tile.stored in {F32, F64} else None
 
 
 class MatrixStage(Stage):
-    """An operand in local memory, in words."""
+    """An operand in local memory, in words: the left one (side 0) or the right one (1)."""
 
-    def __init__(self, t: TileAccesses, tile: LoadedTile, own: int, start: int, dtype: DType) -> None:
-        super().__init__(t, tile, own, start)
-        self._dtype = dtype
-        self._word, self._pack = OPERANDS[dtype]
-        self._chunk = _CHUNK_BYTES // self._word.size
-        self._turned = self._along != own
-        """Whether elements lie along the inner axis."""
-        self._whole = self._turned and self._lanes >= self._pack
-        pad = 2 * UNIT_BYTES // self._word.size
-        self._row_length = self._length + pad
-        self.chunks = self._inner // (self._pack * self._chunk)
+    def __init__(
+        self, t: TileAccesses, tile: LoadedTile, side: int, start: int, instruction: MatrixInstruction
+    ) -> None:
+        super().__init__(t, tile, side, start)
+        self._word = word_of(instruction.dtype)
+        chunks, turned = Chunks.of(instruction), self._along != side
+        self.layout = WordLayout(chunks, side, turned, self._length, 2 * UNIT_BYTES // self._word.size)
+        self._pack, self._turned = chunks.pack, turned
+        self._whole = turned and self._lanes >= self._pack
+        self.chunks = self._inner // chunks.elements
 
     @property
     def step_length(self) -> int:
         """Words of local memory that the operand takes."""
-        return self._inner // self._pack * (self._length if self._turned else self._row_length)
+        return self.chunks * self.layout.chunk_length
 
     @property
     def unit(self) -> tuple[int, int]:
@@ -96,7 +94,9 @@ class MatrixStage(Stage):
     @property
     def held(self) -> tuple[ValueType, ...]:
         """The types of the values of a unit: words of neighbours, where there are several, else elements."""
-        dtype, lanes = (U32, self._lanes // 2) if self._in_words else (U16 if self._pack > 1 else F64, self._lanes)
+        dtype, lanes = (
+            (U32, self._lanes // 2) if self._in_words else (U16 if self._pack > 1 else self._word, self._lanes)
+        )
         return (with_lanes(dtype, lanes),) * (1 if self._whole else self._pack)
 
     @property
@@ -145,106 +145,94 @@ class MatrixStage(Stage):
 
     def _place(self, inner: Value, own: Value, buffer: Value) -> Ref:
         """The word of a buffer in which a unit begins."""
-        t, chunk = self._t, self._chunk
-        k_place, row = (self._k.convert(t.index(value), U32) for value in (inner, own))
-        word = k_place // self._pack
-        within = word % chunk
-        if not self._turned:
-            if self._pack > 1:  # the words that four items read together follow each other
-                within = within % 4 * 4 + within // 4
-            place = (word // chunk * chunk + within) * self._row_length + row
-        else:
-            if self._pack == 1:  # halves of chunks are exchanged, so that rows lie in other banks
-                within = within ^ ((row & 2) * 2)
-            place = (word // chunk * self._length + row) * chunk + within
+        k_place, row = (self._k.convert(self._t.index(value), U32) for value in (inner, own))
+        return self._in_buffer(self.layout.place(self._k, self._k.op("udiv", k_place, self._pack), row), buffer)
+
+    def _in_buffer(self, place: Ref, buffer: Value) -> Ref:
+        t = self._t
         return t.index(t.address((t.index_number(place), 1), (buffer, 1), (self._start, 1)))
 
     # ------------------------------------------------------------------ fragments
 
-    def reader(self, first: Ref, lane: Ref, buffer: Value) -> _Reader:
-        """What reads an item's registers, from its first row or column on. It begins at an address, so that loads add
-        steps that are known by themselves."""
-        k, chunk, length = self._k, self._chunk, self._row_length
-        thread = lane & 3
-        if not self._turned:
-            origin = self._origin(thread * length + first, buffer)
+    def origins(self, own: Ref, lane: Ref, buffer: Value) -> list[Ref]:
+        """Where an item begins to read that has rows or columns from `own` on."""
+        hint = f"{self._name}_at"
+        return [wide_address(self._k, self._in_buffer(at, buffer), hint) for at in self.layout.origins(own, lane)]
 
-            def rows(number: Ref, step: int) -> list[tuple[Ref, Ref]]:
-                at = origin + (number * (chunk * length) + step)
-                words = [self._load(at + 4 * word * length) for word in range(chunk // 4)]
-                return list(zip(words[::2], words[1::2], strict=True))
-
-            return rows
-        if self._pack == 1:
-            both = [first * chunk + (thread ^ ((lane >> 2 & 2) * 2 ^ 4 * word)) for word in range(2)]
-            origins = [self._origin(each, buffer) for each in both]
-
-            def exchanged(number: Ref, step: int) -> list[tuple[Ref, Ref]]:
-                steps = number * (self._length * chunk) + step * chunk
-                low, high = (self._load(each + steps) for each in origins)
-                return [(low, high)]
-
-            return exchanged
-        origin = self._origin(first * chunk + thread * 4, buffer)
-
-        def vectors(number: Ref, step: int) -> list[tuple[Ref, Ref]]:
-            vector = self._load(origin + (number * (self._length * chunk) + step * chunk), 4)
-            words = [k.op("extract", vector, word) for word in range(4)]
-            return list(zip(words[::2], words[1::2], strict=True))
-
-        return vectors
-
-    def _origin(self, place: Ref, buffer: Value) -> Ref:
-        t = self._t
-        at = t.index(t.address((t.index_number(place), 1), (buffer, 1), (self._start, 1)))
-        return self._k.convert(at, U64, hint=f"{self._name}_at")
-
-    def _load(self, at: Ref, count: int = 1) -> Ref:
-        return self._k.load(self.memory, at, count=count, align=self._word.size * count, hint=self._name)
+    def words(self, origins: Sequence[Ref], chunk: Ref, steps: Sequence[int]) -> list[list[Ref]]:
+        """The words of a chunk that an item has, of rows or columns some steps away."""
+        return [self.layout.read(self._k, self.memory, origins, chunk, step, self._name)[0] for step in steps]
 
 
 class MatrixMultiplication(Multiplication):
-    """A product by matrix instructions of operands of a dtype."""
+    """A product by a matrix instruction."""
 
-    def __init__(self, t: TileAccesses, dtype: DType, shape: TileShape, left: LoadedTile, right: LoadedTile) -> None:
-        self._t, self._of, self._shape, self.operands = t, dtype, shape, (left, right)
-        self.dtype, _ = OPERANDS[dtype]
-        self._rows = MatrixStage(t, left, 0, 0, dtype)
-        self._columns = MatrixStage(t, right, 1, self._rows.step_length, dtype)
+    def __init__(
+        self, t: TileAccesses, instruction: MatrixInstruction, shape: TileShape, left: LoadedTile, right: LoadedTile
+    ) -> None:
+        self._t, self._instruction, self._shape, self.operands = t, instruction, shape, (left, right)
+        self.dtype = word_of(instruction.dtype)
+        self._rows = MatrixStage(t, left, 0, 0, instruction)
+        self._columns = MatrixStage(t, right, 1, self._rows.step_length, instruction)
         self.left, self.right = self._rows, self._columns
 
     def multiply(self, buffer: Value, sums: Sequence[Ref]) -> None:
         """Adds the products of what a buffer holds to the sums of an item, which are variables."""
-        k, grid = self._t.k, self._t.grid(self._shape)
-        item = self._t.item_number()
-        lane = item & 31
-        down, across = grid.place(item)
-        rows = self._rows.reader(down, lane, buffer)
-        columns = self._columns.reader((across >> 2) * COLUMNS + (lane >> 2), lane, buffer)
-        numbers = [
-            [self._numbers(grid, row, column) for column in range(0, grid.columns, 2)] for row in range(0, grid.rows, 2)
-        ]
+        k, grid, instruction = self._t.k, self._t.grid(self._shape), self._instruction
+        patch, lane = grid.patch(self._t.item_number())
+        first_row, row_steps = self._places(grid, 0, patch[0], lane)
+        first_column, column_steps = self._places(grid, 1, patch[1], lane)
+        rows = self._rows.origins(first_row, lane, buffer)
+        columns = self._columns.origins(first_column, lane, buffer)
+        across = range(len(column_steps))
+        numbers = [[self._numbers(grid, row, column) for column in across] for row in range(len(row_steps))]
         fragments = [
             [k.variable(k.op("vector", *(k.let(sums[number]) for number in own)), hint="sums") for own in row]
             for row in numbers
         ]
-        down_steps, across_steps = grid.steps(0), grid.steps(1)[::2]
         with k.for_(0, self._rows.chunks, dtype=U64, hint="chunk", unroll=self._rows.chunks) as chunk:
-            right = [columns(chunk, step) for step in across_steps]
-            for row, own in enumerate(fragments):
-                upper, lower = (rows(chunk, step) for step in down_steps[2 * row : 2 * row + 2])
-                for number, ((a, c), (b, d)) in enumerate(zip(upper, lower, strict=True)):
-                    left = k.op("vector", a, b, c, d)
-                    for fragment, registers in zip(own, right, strict=True):
-                        pair = k.op("vector", *registers[number])
-                        k.assign(fragment, k.matrix_multiply(self._of, left, pair, fragment))
+            right_words = [self._columns.words(columns, chunk, steps) for steps in column_steps]
+            for steps, own in zip(row_steps, fragments, strict=True):
+                left_words = self._rows.words(rows, chunk, steps)
+                for number in range(self._rows.layout.chunks.instructions):
+                    left = self._rows.layout.registers(k, left_words, number, lane)
+                    for fragment, words in zip(own, right_words, strict=True):
+                        right = self._columns.layout.registers(k, words, number, lane)
+                        k.assign(fragment, k.matrix_multiply(instruction, left, right, fragment))
         for row_numbers, row_fragments in zip(numbers, fragments, strict=True):
-            for four, fragment in zip(row_numbers, row_fragments, strict=True):
+            for own_numbers, fragment in zip(row_numbers, row_fragments, strict=True):
                 made = k.let(fragment)
-                for place, number in enumerate(four):
+                for place, number in enumerate(own_numbers):
                     k.assign(sums[number], k.op("extract", made, place))
 
-    @staticmethod
-    def _numbers(grid: Grid, row: int, column: int) -> list[int]:
+    def _places(self, grid: Grid, side: int, number: Any, lane: Ref) -> tuple[Ref, list[list[int]]]:
+        """Where the rows or columns are that an item of a patch reads: the first one, and how far its places of each
+        instruction are from there. Those of an instruction are where the grid has its sums: behind each other, or,
+        where an item's sums are no neighbours, behind those of all items."""
+        patch = patch_of(self._instruction, "column" if side else "row")
+        words = (self._columns if side else self._rows).layout.words
+        items, count = (grid.across, grid.columns) if side else (grid.down, grid.rows)
+        own = words.own_lane(lane, self._instruction.size)
+        fragments, places = range(count // patch.each), range(words.each)
+        if patch.lanes == patch.each:
+            length = patch.items * patch.each
+            steps = [[fragment * items * patch.each + place * words.own for place in places] for fragment in fragments]
+            return self._sum(number * length, own), steps
+        between = words.own // patch.items
+        steps = [[(fragment * patch.each + place * between) * items for place in places] for fragment in fragments]
+        within = own & (patch.items - 1) if between > 1 else own
+        first = self._sum(number * patch.items, within)
+        return (first + (own >> (patch.items.bit_length() - 1)) * items if between > 1 else first), steps
+
+    def _sum(self, first: Any, second: Any) -> Ref:
+        """Of numbers, some of which are known to be 0."""
+        made = first if isinstance(second, int) and second == 0 else first + second
+        return made if isinstance(made, Ref) else self._t.k.const(made, U32)
+
+    def _numbers(self, grid: Grid, row: int, column: int) -> list[int]:
         """The numbers of an item's elements that are the sums of an instruction."""
-        return [(row + number // 2) * grid.columns + column + number % 2 for number in range(4)]
+        sums = self._instruction.sums
+        down, across = (sums.element_digit(axis) for axis in ("row", "column"))
+        rows = [row * down.length + int(place) // down.step for place in sums.places("row")[0]]
+        columns = [column * across.length + int(place) // across.step for place in sums.places("column")[0]]
+        return [own_row * grid.columns + own_column for own_row, own_column in zip(rows, columns, strict=True)]

@@ -7,10 +7,12 @@ shapes, dtypes and the target, and whether operands can be copied to local memor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ocl_ir.types import BF16, F16, F64, TF32, U32
+from ocl_ir.kernel.matrix_instruction import MatrixInstruction
+from ocl_ir.kernel.matrix_instructions import instruction_for
+from ocl_ir.types import BF16, F16, TF32, U32
 from ocl_runtime.plan.kernels.form import aligned
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Side, parts_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
@@ -92,30 +94,93 @@ TF32_WARPGROUPS = (
     Candidate((1, 2), (1, 8), 32, 340, 4),
     Candidate((1, 1), (1, 8), 32, 240, 4),
 )
-_MATRICES = {F16: HALVES, BF16: HALVES, TF32: TF32_MATRICES, F64: DOUBLES}
+MFMA_HALVES = (
+    Candidate((2, 2), (4, 4), 32, 512),
+    Candidate((2, 2), (2, 4), 32, 400),
+    Candidate((2, 2), (2, 2), 64, 330),
+    Candidate((2, 1), (2, 2), 64, 250),
+    Candidate((1, 1), (2, 2), 64, 150),
+)
+MFMA_WORDS = (
+    Candidate((2, 2), (4, 4), 16, 128),
+    Candidate((2, 2), (2, 4), 16, 110),
+    Candidate((2, 2), (2, 2), 32, 95),
+    Candidate((2, 1), (2, 2), 32, 75),
+    Candidate((1, 1), (2, 2), 32, 50),
+)
+WMMA = (
+    Candidate((2, 4), (4, 2), 32, 256),
+    Candidate((2, 2), (4, 2), 32, 230),
+    Candidate((2, 2), (2, 2), 64, 190),
+    Candidate((2, 1), (2, 2), 64, 140),
+)
+XMX = (
+    Candidate((4, 4), (4, 2), 32, 64),
+    Candidate((4, 2), (4, 2), 32, 55),
+    Candidate((2, 2), (4, 2), 32, 40),
+    Candidate((2, 1), (4, 2), 64, 25),
+)
+"""AMD's and Intel's: the first rates are peaks that the vendors publish, per clock and unit, and none is measured. What
+smaller tiles lose is guessed by what they do on NVIDIA's devices. MFMA of CDNA 2: 1024 operations on halves, 256 on
+float32 and float64 a clock in a compute unit. WMMA of RDNA 3: 512, and twice that on RDNA 4. Intel's XMX: 128 in each
+vector engine of Xe-HPG, which is a unit of OpenCL there."""
+
+
+def _scaled(candidates: Sequence[Candidate], rate: float = 1, inner: float = 1) -> tuple[Candidate, ...]:
+    """The same tiles on instructions that multiply faster, or whose elements are larger."""
+    return tuple(replace(each, inner=int(each.inner * inner), rate=each.rate * rate) for each in candidates)
+
+
+MATRICES = {
+    **dict.fromkeys(("mma_f16", "mma_bf16"), HALVES),
+    "mma_tf32": TF32_MATRICES,
+    "mma_f64": DOUBLES,
+    **dict.fromkeys(("mfma_f16", "mfma_bf16"), MFMA_HALVES),
+    "mfma_f32": MFMA_WORDS,
+    "mfma_f64": _scaled(MFMA_WORDS, inner=0.5),
+    **dict.fromkeys(("wmma_f16", "wmma_bf16"), WMMA),
+    **dict.fromkeys(("wmma_gfx12_f16", "wmma_gfx12_bf16"), _scaled(WMMA, rate=2)),
+    **dict.fromkeys(("xmx8_f16", "xmx8_bf16"), XMX),
+    **dict.fromkeys(("xmx16_f16", "xmx16_bf16"), _scaled(XMX, rate=4)),
+}
+"""Candidates by the name of the instruction."""
 _WARPGROUPS = {F16: WARPGROUPS, BF16: WARPGROUPS, TF32: TF32_WARPGROUPS}
 
 
 def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, float]]:
     """The tiles that the target has room for, with what a unit does in a clock."""
-    dtype, accumulator = contraction.factor, contraction.accumulator
-    if dtype.name in target.matrix_dtypes:
+    accumulator, instruction = contraction.accumulator, instruction_of(contraction, target)
+    if instruction is not None:
+        dtype, local_bytes = instruction.dtype, max(target.local_bytes, target.tile_bytes)
         left, right = (is_turned(side) for side in contraction.sides)
         ways = _ways(contraction, target)
-        for each in _WARPGROUPS[dtype] if ways else _MATRICES[dtype]:
-            fields = each.warps, each.fragments, each.inner, each.room, dtype, (left, right)
-            made: list[AnyTile] = [WarpgroupTile(*fields, way) for way in ways] or [MatrixTile(*fields)]
+        for each in _WARPGROUPS[dtype] if ways else MATRICES[instruction.name]:
+            fields = each.warps, each.fragments, each.inner, each.room
+            made: list[AnyTile] = [WarpgroupTile(*fields, dtype, (left, right), way) for way in ways] or [
+                MatrixTile(*fields, instruction, (left, right))
+            ]
             for matrices in made:
-                if matrices.local_bytes <= target.tile_bytes:
+                fits = isinstance(matrices, WarpgroupTile) or matrices.items <= target.group_size
+                if fits and matrices.local_bytes <= local_bytes:
                     copied = isinstance(matrices, WarpgroupTile) and not matrices.boxes
                     yield matrices, each.rate * (_COPIED if copied else 1)
         return
-    pad = max(1, UNIT_BYTES // min(dtype.size, accumulator.size))
+    pad = max(1, UNIT_BYTES // min(contraction.factor.size, accumulator.size))
     for each in FMA:
         inner = max(4, each.inner * 4 // max(4, accumulator.size))
         tile = Tile(each.warps, each.fragments, inner, each.room, accumulator, pad)
         if tile.items <= target.group_size and tile.local_bytes <= target.local_bytes:
             yield tile, each.rate * 4 / max(4, accumulator.size)
+
+
+def instruction_of(contraction: Contraction, target: Target) -> MatrixInstruction | None:
+    """The matrix instruction that multiplies the operands, if the target has one. Where they may be rounded, and there
+    is none for that, they need not be."""
+    for dtype in (contraction.factor, contraction.left.source.dtype):
+        instruction = instruction_for(dtype, target.matrix_instructions)
+        if instruction is not None and instruction.accumulator is contraction.accumulator:
+            return instruction
+    return None
 
 
 def _ways(contraction: Contraction, target: Target) -> list[bool]:
@@ -164,13 +229,13 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
     batch, (m, n, k) = math.prod(contraction.batch), contraction.sizes
     best: tuple[float, AnyTile, int] | None = None
     for tile, rate in tiles(contraction, target):
-        groups = batch * -(-m // tile.rows) * -(-n // tile.columns)
-        results = tile.rows * tile.columns
+        groups, units = batch * -(-m // tile.rows) * -(-n // tile.columns), _units(tile)
+        results = tile.rows * tile.columns / units
         for parts in _PARTS:
             if parts > 1 and k // parts < LEAST_PART:
                 break
-            turns = groups * parts / target.compute_units
-            whole_turns = -(-groups * parts // target.compute_units) if turns < 4 else turns + 0.5
+            turns = groups * units * parts / target.compute_units
+            whole_turns = -(-groups * units * parts // target.compute_units) if turns < 4 else turns + 0.5
             fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
             time = whole_turns * (results * -(-k // parts) / fast + _FIXED + results / _STORED)
             if isinstance(tile, WarpgroupTile) and tile.boxes:
@@ -181,6 +246,12 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
                 best = time, tile, parts
     assert best is not None
     return best
+
+
+def _units(tile: AnyTile) -> int:
+    """The units of the device that a group keeps busy: on Intel's GPUs these are vector engines, each of which has some
+    of a group's sub-groups; elsewhere one."""
+    return math.prod(tile.warps) if isinstance(tile, MatrixTile) and tile.instruction.asks_size else 1
 
 
 def is_turned(side: Side) -> bool:

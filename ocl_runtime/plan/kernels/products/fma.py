@@ -7,12 +7,11 @@ axis are stored one by one.
 
 from __future__ import annotations
 
-from ocl_ir.kernel.matrix_instruction import WARP
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import U64, with_lanes
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
-from ocl_runtime.plan.kernels.products.tile import ACROSS, Tile
+from ocl_runtime.plan.kernels.products.tile import ACROSS, WARP, Tile
 
 
 class FmaStage(Stage):

@@ -1,25 +1,33 @@
 """The tile of a product that a work-group has, and how its work-items share it.
 
-32 work-items with consecutive ids, a *warp*, have a patch of the tile. At the end results go through local memory in
-*bands*: some rows of every warp's patch at a time.
+Work-items with consecutive ids, a *warp*, have a patch of the tile: 32 of them, or those of a matrix instruction. At
+the end results go through local memory in *bands*: some rows of every warp's patch at a time.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ocl_ir.kernel.asynchronous import ROWS as GROUP_ROWS
 from ocl_ir.kernel.asynchronous import WARPGROUP
-from ocl_ir.kernel.matrix_instruction import COLUMNS, OPERANDS, REGISTERS, ROWS, SUMS, WARP
+from ocl_ir.kernel.matrix_instruction import MatrixInstruction
+from ocl_ir.kernel.matrix_words import Chunks, WordLayout, operand_words, word_of
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32, TF32, U32, DType
 
 DOWN, ACROSS = 4, 8
 """Work-items of a warp down its patch, and across, that multiply by themselves."""
+WARP = 32
+"""Work-items of a warp that multiply by themselves."""
 UNIT_BYTES = 16
 """Of one access to memory, local or global."""
+_BAND_BYTES = 128
+"""Of one column of a warp's rows in a band."""
 _BANDS = (128, 64, 32, 16, 8)
+_WARPGROUP_COLUMNS = 8
+"""Of a fragment of a warpgroup."""
 _BAND_LENGTH = 8192
 """Numbers of a band beside steps that boxes are copied for."""
 
@@ -156,41 +164,58 @@ class Tile(AnyTile):
 
 @dataclass(frozen=True, slots=True)
 class MatrixTile(AnyTile):
-    """A tile whose warps multiply by matrix instructions of operands of `dtype`; fragments are the 16 rows or the 8
-    columns of one. `turned` says of either operand whether its elements lie next to each other along the inner axis."""
+    """A tile whose sub-groups multiply by a matrix instruction; they are what other tiles have warps for, and fragments
+    are the rows or the columns of one instruction. `turned` says of either operand whether its elements lie next to
+    each other along the inner axis."""
 
-    dtype: DType
+    instruction: MatrixInstruction
     turned: tuple[bool, bool]
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of operands."""
+        return self.instruction.dtype
+
+    @property
+    def items(self) -> int:
+        """Work-items of a group."""
+        return self.instruction.size * self.warps[0] * self.warps[1]
 
     @property
     def rows(self) -> int:
         """Rows of the tile."""
-        return self.warps[0] * self.fragments[0] * ROWS
+        return self.warps[0] * self.fragments[0] * self.instruction.rows
 
     @property
     def columns(self) -> int:
         """Columns of the tile."""
-        return self.warps[1] * self.fragments[1] * COLUMNS
+        return self.warps[1] * self.fragments[1] * self.instruction.columns
+
+    @property
+    def band_fragments(self) -> int:
+        """Fragments down of a warp in a band."""
+        rows = _BAND_BYTES // self.accumulator.size
+        return max(1, min(self.fragments[0], rows // self.instruction.rows))
 
     @property
     def band(self) -> int:
         """Rows of a warp in a band."""
-        return ROWS * self.instructions
+        return self.instruction.rows * self.band_fragments
 
     @property
     def word(self) -> DType:
-        """A register of the instruction."""
-        return OPERANDS[self.dtype][0]
+        """The dtype of local memory."""
+        return word_of(self.dtype)
 
     @property
     def accumulator(self) -> DType:
         """The dtype in which products are added."""
-        return SUMS[self.dtype]
+        return self.instruction.accumulator
 
     @property
-    def pack(self) -> int:
-        """Elements of a word, along the inner axis."""
-        return OPERANDS[self.dtype][1]
+    def chunks(self) -> Chunks:
+        """How instructions share words along the inner axis."""
+        return Chunks.of(self.instruction)
 
     @property
     def words(self) -> int:
@@ -198,40 +223,32 @@ class MatrixTile(AnyTile):
         return UNIT_BYTES // self.word.size
 
     @property
-    def reads_vectors(self) -> bool:
-        """Whether a work-item reads several words at once from local memory."""
-        return self.word is U32
-
-    @property
-    def chunk(self) -> int:
-        """Words along the inner axis that a warp reads together: 64 bytes."""
-        return 4 * self.words
-
-    @property
-    def instructions(self) -> int:
-        """Instructions that take a chunk of each row."""
-        return self.chunk // REGISTERS
-
-    @property
-    def chunks(self) -> int:
-        """Chunks of a step."""
-        return self.inner // (self.pack * self.chunk)
-
-    @property
-    def pad(self) -> int:
-        """Words that a row of a stage has behind the tile: so the rows that a warp reads together lie in other
-        banks."""
-        return 2 * self.words
+    def layouts(self) -> tuple[WordLayout, WordLayout]:
+        """How both operands lie in local memory. Of what is not turned, a work-item reads neighbours as vectors: places
+        of several instructions, as many as a band has of rows, and the tile of columns."""
+        return _layouts(self)
 
     @property
     def stage_lengths(self) -> tuple[int, int]:
         """Words of local memory that the left and the right operand take in one step."""
-        words = self.inner // self.pack
-        left, right = (
-            words * (length + (0 if turned else self.pad))
-            for length, turned in zip((self.rows, self.columns), self.turned, strict=True)
-        )
-        return left, right
+        return _stage_lengths(self)
+
+
+@lru_cache(maxsize=256)
+def _layouts(tile: MatrixTile) -> tuple[WordLayout, WordLayout]:
+    def layout(side: int, length: int, most: int) -> WordLayout:
+        each, turned, vector = operand_words(tile.instruction, side).each, tile.turned[side], tile.chunks.vector
+        neighbours = 1 if turned or vector == 1 else each * max(1, min(most, vector // each))
+        return WordLayout(tile.chunks, side, turned, length, 2 * tile.words, neighbours)
+
+    return layout(0, tile.rows, tile.band_fragments), layout(1, tile.columns, tile.fragments[1])
+
+
+@lru_cache(maxsize=256)
+def _stage_lengths(tile: MatrixTile) -> tuple[int, int]:
+    """The same for every product that is planned."""
+    count, (left, right) = tile.inner // tile.chunks.elements, tile.layouts
+    return count * left.chunk_length, count * right.chunk_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +280,7 @@ class WarpgroupTile(AnyTile):
     @property
     def width(self) -> int:
         """Columns of a warpgroup."""
-        return self.fragments[1] * COLUMNS
+        return self.fragments[1] * _WARPGROUP_COLUMNS
 
     @property
     def items(self) -> int:

@@ -159,7 +159,7 @@ class _Builder:
                 self._locate((a, b), item, place)
                 return (a, b), FmaFragments(body, tile, a, b, item)
             case MatrixTile():
-                c, d = (MatrixStage(body, side, local, part, tile) for side, part in sides)
+                c, d = (MatrixStage(body, side, local, part, tile, number) for number, (side, part) in enumerate(sides))
                 self._locate((c, d), item, place)
                 return (c, d), MatrixFragments(body, tile, c, d, item)
             case WarpgroupTile():

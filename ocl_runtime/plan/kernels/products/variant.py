@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias, cast
 from ocl_ir.graph.build import Buffer, buffer
 from ocl_ir.guards import example
 from ocl_ir.indices import Shape
+from ocl_ir.kernel import matrix_words
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.products.blocks import SHAPES, Block, grid
@@ -200,6 +201,6 @@ def tile_of(variant: Variant, contraction: Contraction, target: Target) -> AnyTi
 def version() -> str:
     """A digest of the sources of these kernels: what was measured with others says nothing of them."""
     digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in (*sorted(Path(__file__).parent.glob("*.py")), Path(matrix_words.__file__)):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

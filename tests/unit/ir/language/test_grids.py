@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from ocl_ir.kernel.matrix_instructions import INSTRUCTIONS
 from ocl_ir.language.values.grids import Grid
 
 SHAPES = [(128, 128), (64, 64), (16, 24), (17, 9), (1, 1), (8, 1024), (96, 3)]
@@ -28,7 +29,8 @@ def elements(grid: Grid, items: int) -> Counter[tuple[int, int]]:
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_element_is_one_items(shape: tuple[int, int], items: int) -> None:
     across = next(width for width in (16, 6, 1) if items % width == 0)
-    grids = [Grid.of(shape, items), Grid.in_rows(shape, items // across, across), Grid.of_fragments(shape, items)]
+    fragments = [Grid.of_fragments(shape, items, each) for each in INSTRUCTIONS.values()]
+    grids = [Grid.of(shape, items), Grid.in_rows(shape, items // across, across), *fragments]
     for grid in filter(None, grids):
         held = elements(grid, items)
         assert set(held.values()) == {1}
@@ -50,8 +52,20 @@ def test_items_that_a_gpu_serves_at_once_read_few_vectors() -> None:
 
 
 def test_fragments_are_those_of_the_instruction() -> None:
-    grid = Grid.of_fragments((64, 32), 64)
+    made = INSTRUCTIONS["mma_f16"]
+    grid = Grid.of_fragments((64, 32), 64, made)
     assert grid is not None
     assert [grid.place(4 * group + thread) for group, thread in ((0, 0), (3, 2), (7, 3))] == [(0, 0), (3, 2), (7, 3)]
-    assert Grid.of_fragments((24, 32), 64) is None
-    assert Grid.of_fragments((64, 32), 48) is None
+    assert Grid.of_fragments((24, 32), 64, made) is None
+    assert Grid.of_fragments((64, 32), 48, made) is None
+    assert Grid.of_fragments((64, 32), 32, INSTRUCTIONS["mfma_f16"]) is None
+
+
+@pytest.mark.parametrize("name", sorted(INSTRUCTIONS))
+def test_items_have_whole_fragments(name: str) -> None:
+    """Each sub-group has as many elements of each instruction's sums as its layout says."""
+    made = INSTRUCTIONS[name]
+    grid = Grid.of_fragments((64, 64), 2 * made.size, made)
+    assert grid is not None
+    assert grid.rows * grid.columns % made.sums.count == 0
+    assert grid.rows * grid.columns * 2 * made.size == 64 * 64
