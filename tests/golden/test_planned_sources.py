@@ -66,6 +66,8 @@ CASES = {
     "packing_on_a_cpu": Planned(CPU, lambda x: x @ x.T, (1024, 1024)),
     "product_of_panels_on_a_cpu": Planned(CPU, lambda x: x @ x, (1024, 1024), number=1),
     "product_of_few_rows_on_a_cpu": Planned(CPU, lambda x: x[:96] @ x, (1024, 1024), number=1),
+    "product_with_more_on_a_cpu": Planned(CPU, lambda x: xp.maximum(x @ x + x[0], 0), (1024, 1024), number=1),
+    "packing_of_what_is_computed_on_a_cpu": Planned(CPU, lambda x: (x * x[:, :1]) @ x.T, (1024, 1024)),
     "product_in_tf32.ptx": Planned(MATRICES, xp.precision("tf32")(lambda x: xp.tanh(x @ x)), (4096, 4096), number=1),
     "complex_product_of_matrices": Planned(GPU, lambda x: x @ x, (1024, 1024), "c8"),
     "fourier_transform_of_rows": Planned(GPU, fft.fft, (4096, 1024), "c8"),

@@ -256,3 +256,10 @@ def lanes_for(values: Sequence[Value], more: Sequence[DType], target: Target) ->
 def rounded_up(size: int, unit: int) -> int:
     """The least multiple of `unit` that is not below `size`."""
     return -(-size // unit) * unit
+
+
+def dtype_of_product(values: Sequence[Term]) -> DType:
+    """The dtype of the product that is the first of the values."""
+    product = values[0]
+    assert isinstance(product, Product)
+    return product.dtype

@@ -61,8 +61,8 @@ void contract(const uint m,
             const uint column = panel * 64;
             const uint first = min(column, difference);
             const ulong b_at = (ulong)first;
+            const ulong converted_1 = (ulong)(column - first);
             const uint product_1 = (panel - panel_begin) * tiles_each;
-            const uint difference_3 = column - first;
             const bool is_at_most = column + 64 <= n;
             for (uint tile = tile_begin; tile < tile_end; ++tile) {
                 const ulong a_at = (ulong)((a_row + tile * a_stride1) * 16);
@@ -217,7 +217,7 @@ void contract(const uint m,
                     STORE_LOCAL(float16, sums + (slot + 352), acc_5_2);
                     STORE_LOCAL(float16, sums + (slot + 368), acc_5_3);
                     if (is_last) {
-                        const ulong sum_72 = slot + (ulong)difference_3;
+                        const ulong sum_72 = slot + converted_1;
                         const uint difference_5 = m - product_4;
                         const uint difference_6 = n - column;
                         const uint smaller_2 = min(difference_6, 64u);

@@ -15,7 +15,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import Layout
-from ocl_ir.types import C64, F16, F32, F64, DType, Pointer
+from ocl_ir.types import C64, F16, F32, F64, I32, DType, Pointer
 from ocl_runtime.arrays.meaning.convolutions import Taps, are_lines_worth_it, convolution
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.products import panels
@@ -219,6 +219,98 @@ def test_windows_are_lines_only_where_few_others_come_with_them() -> None:
     assert not are_lines_worth_it((28, 28), [Taps(28)] * 2)
     assert not are_lines_worth_it((56, 56), [Taps(1)] * 2)
     assert not are_lines_worth_it((56,), [Taps(3)])
+
+
+# ---------------------------------------------------------------------- what is computed of each element
+
+
+def op(name: str, *args: Node) -> Node:
+    return graph.elementwise(name, *args)
+
+
+def over(desk: Desk, host: np.ndarray, node: Node) -> Node:
+    return graph.expand(desk.buffer(host), node.shape)
+
+
+EPILOGUES: dict[str, Callable[[Desk, Node], Node]] = {
+    "bias and maximum": lambda desk, y: op(
+        "maximum", op("add", y, over(desk, whole_numbers(y.shape[-1]), y)), graph.scalar(0, y.dtype, y.shape)
+    ),
+    "mask and residual": lambda desk, y: op(
+        "add", op("mul", y, desk.buffer(whole_numbers(*y.shape, seed=2))), desk.buffer(whole_numbers(*y.shape, seed=3))
+    ),
+    "a factor for each row": lambda desk, y: op("mul", y, over(desk, whole_numbers(y.shape[-2], 1), y)),
+    "columns that lie apart": lambda desk, y: op(
+        "sub", y, graph.permute(desk.buffer(whole_numbers(*y.shape[:-2], *y.shape[:-3:-1])), (1, 0))
+    ),
+    "its place": lambda desk, y: op(
+        "mul", y, graph.convert(graph.iota(I32, Layout(y.shape, (0,) * (len(y.shape) - 1) + (1,))), y.dtype)
+    ),
+    "a comparison": lambda desk, y: op("lt", y, over(desk, whole_numbers(y.shape[-1]), y)),
+    "float64": lambda desk, y: graph.convert(op("exp", y), F64),
+}
+
+
+@pytest.mark.parametrize(("m", "n", "k", "few"), [
+    (18, 2 * COLUMNS, 2 * DEPTH, 256),
+    (17, COLUMNS + 1, DEPTH + 1, 0),
+    *[(17, COLUMNS + 1, 3 * DEPTH - 1, 256), (18, 2 * COLUMNS, 2 * DEPTH, 0)][: 2 * NIGHTLY],
+])  # fmt: skip
+@pytest.mark.parametrize("epilogue", EPILOGUES.values(), ids=EPILOGUES)
+def test_elements_are_computed_by_the_kernel(
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    m: int,
+    n: int,
+    k: int,
+    few: int,
+    epilogue: Callable[[Desk, Node], Node],
+) -> None:
+    """With the bits of two kernels."""
+    monkeypatch.setattr(panels, "_MOST_ROWS_IN_PLACE", few)
+    left, right = (
+        desk.buffer(np.random.default_rng(s).random(shape, "f4")) for s, shape in enumerate([(m, k), (k, n)])
+    )
+    product = graph.contract(left, right)
+    root = epilogue(desk, product)
+    names = [launch.kernel.name for launch in desk.plan(root).launches]
+    assert len(names) == 2
+    assert names[1].startswith("contract_")
+    stored = graph.buffer(desk.runtime.upload(desk.values(product)), F32, Layout.contiguous((m, n)))
+    np.testing.assert_array_equal(desk.values(root), desk.values(epilogue(desk, stored)))
+
+
+def test_elements_of_batches_and_of_parts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(panels, "_LEAST_PART", 20)
+    desk = with_target(desk, compute_units=16)
+    for front, k, count in (((3,), 17, 2), ((), 130, 3)):
+        a, b = whole_numbers(*front, 17, k), whole_numbers(*front, k, 9, seed=1)
+        product = graph.contract(desk.buffer(a), desk.buffer(b))
+        root = EPILOGUES["bias and maximum"](desk, product)
+        assert len(desk.plan(root).launches) == count
+        np.testing.assert_array_equal(desk.values(root), np.maximum(a @ b + whole_numbers(9), 0))
+
+
+def test_halves_are_rounded_before_more_is_computed(desk: Desk) -> None:
+    desk = with_target(desk, vector_bytes=16)
+    a, b = (np.random.default_rng(seed).random((20, 20)).astype("f2") for seed in range(2))
+    product = graph.contract(desk.buffer(a), desk.buffer(b))
+    root = op("mul", product, graph.scalar(3.0, product.dtype, product.shape))
+    assert [launch.kernel.name for launch in desk.plan(root).launches] == ["pack_panels", "contract_mul"]
+    stored = desk.buffer(desk.values(product))
+    alone = op("mul", stored, graph.scalar(3.0, product.dtype, product.shape))
+    np.testing.assert_array_equal(desk.values(root), desk.values(alone))
+
+
+def test_the_product_is_stored_too_where_it_is_wanted(desk: Desk) -> None:
+    a, b = whole_numbers(17, 19), whole_numbers(19, 18, seed=1)
+    product = graph.contract(desk.buffer(a), desk.buffer(b))
+    planned = desk.plan(product, op("neg", product))
+    assert [launch.kernel.name for launch in planned.launches] == ["pack_panels", "contract_neg"]
+    desk.runtime.run(planned)
+    first, second = (desk.host(result) for result in planned.results)
+    np.testing.assert_array_equal(first, a @ b)
+    np.testing.assert_array_equal(second, -first)
 
 
 # ---------------------------------------------------------------------- choices

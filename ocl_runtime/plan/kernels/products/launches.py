@@ -131,7 +131,8 @@ def joins(group: Group, target: Target) -> bool:
     """Whether the kernel of a product computes more of each element."""
     root = group.root
     assert isinstance(root, Contract)
-    return uses_tiles(contraction_of(root, group.values), target)
+    contraction = contraction_of(root, group.values)
+    return uses_tiles(contraction, target) or uses_panels(contraction, target)
 
 
 def reads_in_place(group: Group, copied: Group, target: Target) -> bool:

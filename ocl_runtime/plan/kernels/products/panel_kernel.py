@@ -8,12 +8,16 @@ slices the sums are in local memory, of which a work-item, alone in its group, h
 A right matrix whose columns lie next to each other may be read where it lies. Where its rows begin, of which a slice
 has some, is computed once for a slice. The last panel begins so early that it ends with the matrix; of what it has in
 common with the one before, nothing is stored.
+
+What else is computed of each element of the product is computed of a block that has been laid in local memory, vector
+by vector, so that the code of it is there once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from ocl_ir.kernel.builder import KernelBuilder
@@ -21,7 +25,8 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import U64, DType, with_lanes
 from ocl_runtime.plan.kernels.body import Body
-from ocl_runtime.plan.kernels.form import Access, Spec
+from ocl_runtime.plan.kernels.form import Access, Spec, Term, dtype_of_product
+from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.products.panel import Panel
 from ocl_runtime.plan.kernels.products.stage import Digits
 
@@ -35,12 +40,15 @@ class PanelForm:
 
     `left` and `right` are packed: their axes are the `batch` in front, slices, tiles or panels, and the elements of a
     chunk. If there are `lines`, the inner axes of the right matrix, it is read where it lies: its axes are the batch,
-    these, and its columns. The axes of the result are the parts of the inner axis, the ones in front, and its own two.
+    these, and its columns. `values` are what is computed of the product, the first of them, in vectors of `lanes`; axes
+    of leaves and of the outputs are the parts of the inner axis, the ones in front, and the product's own two.
     """
 
     left: Access
     right: Access
-    result: Access
+    values: tuple[Term, ...]
+    outputs: tuple[tuple[int, Access], ...]
+    lanes: int
     specs: tuple[Spec, ...]
     batch: int
     panel: Panel
@@ -58,10 +66,13 @@ def build(form: PanelForm) -> Kernel:
 class _Builder:
     def __init__(self, form: PanelForm) -> None:
         panel = form.panel
-        note = f"y = {form.left.name} @ {form.right.name}    {form.result.dtype}, in {form.accumulator}, "
-        note += f"{panel.rows} x {panel.columns} elements in registers, slices of {panel.depth}"
+        stored = {access.name: value for value, access in form.outputs}
+        note = formulas(form.values, stored).replace("product", f"{form.left.name} @ {form.right.name}")
+        dtypes = ", ".join(dict.fromkeys(str(access.dtype) for _, access in form.outputs))
+        note += f"    {dtypes}, in {form.accumulator}, {panel.rows} x {panel.columns} elements in registers, "
+        note += f"slices of {panel.depth}"
         self._form = form
-        self._k = KernelBuilder("contract", group_size=(1, 1, 1), note=note)
+        self._k = KernelBuilder(kernel_name(form.values), group_size=(1, 1, 1), note=note)
         self._body = Body.start(self._k, form.specs, form.index, form.fp16)
         self._sizes = self._body.params
         align = form.accumulator.size * panel.lanes
@@ -93,19 +104,20 @@ class _Builder:
             self._locate_lines(where, slice_, count)
             with k.for_(panel, panel_end, dtype=form.index, hint="panel") as across:
                 column = k.let(across * form.panel.columns, "column")
-                first = column
+                behind = k.const(0, U64)
                 if self._lines is None:
                     right = self._chunk(form.right, where, slice_, across)
                 else:
                     first = k.op("minimum", column, sizes["n"] - form.panel.columns, hint="first")
                     right = k.convert(first, U64, hint=f"{form.right.name}_at")
+                    behind = k.convert(column - first, U64)
                 with k.for_(tile, tile_end, dtype=form.index, hint="tile") as down:
                     left = self._chunk(form.left, where, slice_, down)
                     slot = (across - panel) * sizes["tiles_each"] + (down - tile)
                     slot = k.convert(slot * form.panel.block, U64, hint="slot")
                     block = self._started(goes_on, slot)
                     self._multiply(left, right, count, block)
-                    self._finish(front, down * form.panel.rows, column, column - first, is_last, slot, block)
+                    self._finish(front, down * form.panel.rows, column, behind, is_last, slot, block)
         return k.build()
 
     def _chunk(self, access: Access, where: Mapping[int, Ref], slice_: Ref, number: Ref) -> Ref:
@@ -171,23 +183,43 @@ class _Builder:
         self, front: Mapping[int, Ref], row: Ref, column: Ref, behind: Ref, is_last: Ref, slot: Ref, block: _Block
     ) -> None:
         """Stores the results from `column` on, which is so many `behind` the first one of the block, or leaves the sums
-        for the next slice. A block that reaches beyond the matrix is laid in local memory, from where the elements that
-        exist are stored one by one."""
+        for the next slice. A block that reaches beyond the matrix, or of which more is computed, is laid down in local
+        memory before."""
         k, panel, sizes = self._k, self._form.panel, self._sizes
         is_whole = (row + panel.rows <= sizes["m"]) & (column + panel.columns <= sizes["n"])
-        with k.if_(is_last & is_whole):
-            for step, sums in enumerate(block):
-                for vector, sum_ in enumerate(sums):
-                    self._result(front, row + step, column + vector * panel.lanes, sum_, panel.lanes)
-        with k.else_():
-            for step, sums in enumerate(block):
-                for vector, sum_ in enumerate(sums):
-                    at = slot + (step * panel.columns + vector * panel.lanes)
-                    k.store(self._sums, at, sum_, align=self._align)
-            with k.if_(is_last):
-                self._edge(front, row, column, slot if self._lines is None else slot + k.convert(behind, U64))
+        if len(self._form.values) == 1 and self._form.lanes > 1:
+            with k.if_(is_last & is_whole):
+                for step, sums in enumerate(block):
+                    for vector, sum_ in enumerate(sums):
+                        self._result(front, row + step, column + vector * panel.lanes, sum_, panel.lanes)
+            with k.else_():
+                self._lay_down(slot, block)
+                with k.if_(is_last):
+                    self._edge(front, row, column, slot + behind)
+            return
+        self._lay_down(slot, block)
+        with k.if_(is_last):
+            if self._form.lanes == 1:
+                self._edge(front, row, column, slot + behind)
+                return
+            with k.if_(is_whole):
+                rows_of = k.for_(0, panel.rows, dtype=self._form.index, hint="down")
+                vectors_of = k.for_(0, panel.columns, panel.lanes, dtype=self._form.index, hint="across")
+                with rows_of as down, vectors_of as across:
+                    at = slot + k.convert(down * panel.columns + across, U64)
+                    sums_ = k.load(self._sums, at, count=panel.lanes, align=self._align)
+                    self._result(front, row + down, column + across, sums_, panel.lanes)
+            with k.else_():
+                self._edge(front, row, column, slot + behind)
+
+    def _lay_down(self, slot: Ref, block: _Block) -> None:
+        k, panel = self._k, self._form.panel
+        for step, sums in enumerate(block):
+            for vector, sum_ in enumerate(sums):
+                k.store(self._sums, slot + (step * panel.columns + vector * panel.lanes), sum_, align=self._align)
 
     def _edge(self, front: Mapping[int, Ref], row: Ref, column: Ref, slot: Ref) -> None:
+        """Stores the results of a block that exist one by one."""
         k, form, panel, sizes = self._k, self._form, self._form.panel, self._sizes
         rows = k.op("minimum", sizes["m"] - row, panel.rows)
         columns = k.op("minimum", sizes["n"] - column, panel.columns)
@@ -199,12 +231,14 @@ class _Builder:
 
     def _result(self, front: Mapping[int, Ref], row: Ref, column: Ref, product: Ref, lanes: int) -> None:
         """Stores neighbouring results of a row. Everything that becomes of a product goes through here."""
-        k, form, body = self._k, self._form, self._body
-        result, lane = form.result, form.batch + 2
-        offset = body.offset(result, {**front, form.batch + 1: row}, lane)
-        at = body.element(result, offset, column, 1, lane)
-        stored = product if result.dtype.is_float else k.convert(product, result.dtype)
-        k.store(self._sizes[result.name], at, stored, align=result.dtype.size)
+        k, form, body, lane = self._k, self._form, self._body, self._form.batch + 2
+        coordinates, dtype = {**front, form.batch + 1: row}, dtype_of_product(form.values)
+        read = partial(body.neighbours, coordinates=coordinates, along=column, lane=lane, count=lanes)
+        known = {0: body.rounded(body.converted(product, dtype), dtype)}
+        values = body.evaluate(form.values, [value for value, _ in form.outputs], read, known)
+        for value, access in form.outputs:
+            at = body.element(access, body.offset(access, coordinates, lane), column, 1, lane)
+            k.store(body.params[access.name], at, body.spread(values[value], lanes), align=access.dtype.size)
 
     @property
     def _align(self) -> int:

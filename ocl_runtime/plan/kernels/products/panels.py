@@ -10,16 +10,18 @@ split into parts of whole slices, and a reduction joins these.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ocl_ir.graph.build import Buffer, Storage
+from ocl_ir.layout import Layout
 from ocl_ir.types import LANES
-from ocl_runtime.plan.fusion.values import Split, leaf_layouts
-from ocl_runtime.plan.kernels.form import Parameters, index_dtype
+from ocl_runtime.plan.fusion.values import Product, Split, Value, dtype_of, leaf_layouts
+from ocl_runtime.plan.kernels.accesses import reached
+from ocl_runtime.plan.kernels.form import Access, Output, Parameters, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
-from ocl_runtime.plan.kernels.naming import leaf_names
+from ocl_runtime.plan.kernels.naming import leaf_names, output_names
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, parts_of, sum_of_parts
 from ocl_runtime.plan.kernels.products.packing import pack, sources_of
 from ocl_runtime.plan.kernels.products.panel import Panel
@@ -120,58 +122,48 @@ def panel_launches(
     lowering: Lowering,
     shape: tuple[int, int] | None = None,
 ) -> list[Launch]:
-    """Two or more launches that multiply, and store the product itself; by a register block of so many rows and
-    vectors, if one is given."""
-    assert elements.is_bare
-    target, accumulator = lowering.target, contraction.accumulator
-    batch, (m, n, k) = contraction.batch, contraction.sizes
-    (output,), panel = elements.outputs, chosen(contraction, target, shape)
-    tiles, panels, slices = -(-m // panel.rows), -(-n // panel.columns), -(-k // panel.depth)
-    tiles_each, panels_each = _block(tiles, panels, math.prod(batch), panel, target)
-    blocks = -(-tiles // tiles_each), -(-panels // panels_each)
-    wanted = -(-target.compute_units // (math.prod(batch) * blocks[0] * blocks[1]))
-    _, per = parts_of(k, wanted, _LEAST_PART)
-    slices_each = -(-per // panel.depth)
-    parts = -(-slices // slices_each)
-
-    whole, in_place = (*batch, m, n), reads_in_place(contraction, target)
-    dtype = contraction.dtype if parts == 1 else accumulator
-    to = output.storage if parts == 1 else allocate(parts * math.prod(whole) * dtype.size)
-    layouts = [leaf_layouts(side.values) for side in contraction.sides]
-    front, read, (element,) = collapsed(len(batch), [*layouts[0], *layouts[1]], [output.layout], parts)
+    """Two or more launches that multiply, and compute what there is of each element; by a register block of so many
+    rows and vectors, if one is given."""
+    target, accumulator, batch = lowering.target, contraction.accumulator, contraction.batch
+    panel = chosen(contraction, target, shape)
+    grid = _Grid.of(contraction, panel, target)
+    stored = elements
+    if grid.parts > 1:
+        between = allocate(grid.parts * math.prod(elements.shape) * accumulator.size)
+        output = Output(0, Layout.contiguous(elements.shape), between, accumulator)
+        stored = Elements((Product(accumulator),), (output,), elements.shape)
+    layouts = [layout for side in contraction.sides for layout in leaf_layouts(side.values)]
+    results = [*leaf_layouts(stored.values), *(output.layout for output in stored.outputs)]
+    front, read, each = collapsed(len(batch), layouts, results, grid.parts)
+    if grid.parts > 1:
+        each[0] = replace(each[0], strides=(math.prod(elements.shape), *each[0].strides[1:]))
     sources = sources_of(contraction, read, lowering)
-    packing, packed = pack(sources[:1] if in_place else sources, panel, accumulator, allocate, lowering)
-    names, right = leaf_names(contraction.leaves, lowering.names), read[-1]
-    result = replace(element, strides=(math.prod(whole), *element.strides[1:]))
-    groups = math.prod(batch) * parts * blocks[0] * blocks[1]
-    counts = (groups, k + panel.depth, n + panel.columns * panels_each, m + panel.rows * tiles_each)
-    multiplied = [operand.layout for operand in packed] + ([right] if in_place else [])
-    parameters = Parameters(index_dtype((result, *multiplied), *counts), groups)
-    sizes = {
-        "m": m, "n": n, "k": k, "slices": slices, "slices_each": slices_each, "tiles": tiles, "tiles_each": tiles_each,
-        "panels": panels, "panels_each": panels_each, "blocks_down": blocks[0], "blocks_across": blocks[1],
-    }  # fmt: skip
-    for name, size in sizes.items():
+    right = read[-1] if reads_in_place(contraction, target) else None
+    packing, packed = pack(sources if right is None else sources[:1], panel, accumulator, allocate, lowering)
+
+    multiplied = [operand.layout for operand in packed] + ([] if right is None else [right])
+    parameters = Parameters(index_dtype((*each, *multiplied), *grid.ends(panel)), math.prod(elements.shape))
+    for name, size in grid.sizes().items():
         parameters.size(name, size)
     for axis, length in enumerate(front):
         parameters.size(f"n{axis}", length)
+    names = leaf_names((*contraction.leaves, *stored.values), lowering.names)
     accesses = [
-        parameters.memory(
-            name, accumulator, operand.storage, operand.layout, operand.layout.ndim - 1, panel.lanes, general=True
-        )
-        for name, operand in zip(names, packed, strict=False)
+        parameters.memory(name, accumulator, storage, layout, layout.ndim - 1, panel.lanes, general=True)
+        for name, (storage, layout) in zip(names[:2], packed, strict=False)
     ]
     lines = None
-    if in_place:
-        source = contraction.right.source
+    if right is not None:
+        source, lane = contraction.right.source, right.ndim - 1
         assert isinstance(source, Buffer)
-        lane = right.ndim - 1
         accesses.append(parameters.memory(names[1], accumulator, source.storage, right, lane, 1, general=True))
         lines = digits_of(parameters, names[1], right, range(len(front), lane))
     form = PanelForm(
         left=accesses[0],
         right=accesses[1],
-        result=parameters.memory("y", dtype, to, result, result.ndim - 1, 1, general=True),
+        values=reached(stored.values, names[2:], each, parameters, 1, general=True),
+        outputs=_outputs(parameters, stored.outputs, each[-len(stored.outputs) :]),
+        lanes=panel.lanes if _in_vectors(stored.values, each) else 1,
         specs=tuple(parameters.specs),
         batch=len(front),
         panel=panel,
@@ -181,12 +173,81 @@ def panel_launches(
         lines=lines,
     )
     kernel = lowering.kernels.get(form, build)
-    launch = Launch(kernel, tuple(parameters.args), (groups, 1, 1), (1, 1, 1), lowering.where)
-    launches = [packing, launch]
-    if parts == 1:
-        return launches
-    joined = sum_of_parts(to, elements, parts, contraction, target)
-    return [*launches, *reduce_launches(joined, allocate, lowering)]
+    launch = Launch(kernel, tuple(parameters.args), (grid.groups, 1, 1), (1, 1, 1), lowering.where)
+    if grid.parts == 1:
+        return [packing, launch]
+    joined = sum_of_parts(between, elements, grid.parts, contraction, target)
+    return [packing, launch, *reduce_launches(joined, allocate, lowering)]
+
+
+class _Grid(NamedTuple):
+    """The work-items of a product: `matrices` of `m` rows and `n` columns, each in blocks of tiles and panels, and the
+    inner axis of length `k` in slices, of which a part has several."""
+
+    matrices: int
+    m: int
+    n: int
+    k: int
+    slices: int
+    slices_each: int
+    tiles: int
+    tiles_each: int
+    panels: int
+    panels_each: int
+
+    @classmethod
+    def of(cls, contraction: Contraction, panel: Panel, target: Target) -> Self:
+        """Blocks and parts for a size."""
+        matrices, (m, n, k) = math.prod(contraction.batch), contraction.sizes
+        tiles, panels, slices = -(-m // panel.rows), -(-n // panel.columns), -(-k // panel.depth)
+        down, across = _block(tiles, panels, matrices, panel, target)
+        wanted = -(-target.compute_units // (matrices * -(-tiles // down) * -(-panels // across)))
+        _, per = parts_of(k, wanted, _LEAST_PART)
+        return cls(matrices, m, n, k, slices, -(-per // panel.depth), tiles, down, panels, across)
+
+    @property
+    def parts(self) -> int:
+        """Of the inner axis."""
+        return -(-self.slices // self.slices_each)
+
+    @property
+    def blocks(self) -> tuple[int, int]:
+        """Of tiles down and of panels across."""
+        return -(-self.tiles // self.tiles_each), -(-self.panels // self.panels_each)
+
+    @property
+    def groups(self) -> int:
+        """All work-items, which are alone in their groups."""
+        return self.matrices * self.parts * math.prod(self.blocks)
+
+    def ends(self, panel: Panel) -> tuple[int, ...]:
+        """What indices of the kernel stay below."""
+        columns, rows = panel.columns * self.panels_each, panel.rows * self.tiles_each
+        return self.groups, self.k + panel.depth, self.n + columns, self.m + rows
+
+    def sizes(self) -> dict[str, int]:
+        """What the kernel is told, by name."""
+        down, across = self.blocks
+        told = self._asdict() | {"blocks_down": down, "blocks_across": across}
+        del told["matrices"]
+        return told
+
+
+def _outputs(
+    parameters: Parameters, outputs: Sequence[Output], layouts: Sequence[Layout]
+) -> tuple[tuple[int, Access], ...]:
+    """What is stored, by the number of its value, and how the kernel reaches it."""
+    made = []
+    for name, output, layout in zip(output_names(len(outputs)), outputs, layouts, strict=True):
+        memory = output.dtype, output.storage, layout, layout.ndim - 1, 1
+        made.append((output.value, parameters.memory(name, *memory, general=True)))
+    return tuple(made)
+
+
+def _in_vectors(values: Sequence[Value], layouts: Sequence[Layout]) -> bool:
+    """Whether what is computed of the product can be in vectors of neighbouring columns."""
+    is_real = not any(dtype_of(value).is_complex for value in values)
+    return is_real and all(layout.strides[-1] in (0, 1) for layout in layouts)
 
 
 def chosen(contraction: Contraction, target: Target, only: tuple[int, int] | None = None) -> Panel:

@@ -14,9 +14,8 @@ from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import TF32, DType
-from ocl_runtime.plan.fusion.values import Product
 from ocl_runtime.plan.kernels.body import Body
-from ocl_runtime.plan.kernels.form import Access, Spec, Term
+from ocl_runtime.plan.kernels.form import Access, Spec, Term, dtype_of_product
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.held import HeldFragments
@@ -224,10 +223,3 @@ class _Builder:
             offset = body.offset(access, {**where, lane: number})
             return body.const(0) if offset is None else offset
         return body.vector_start(access, body.offset(access, where, lane), number, self._form.lanes, lane)
-
-
-def dtype_of_product(values: tuple[Term, ...]) -> DType:
-    """The dtype of the product itself."""
-    product = values[0]
-    assert isinstance(product, Product)
-    return product.dtype
