@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ValueError as error:
             parser.error(str(error))
         if options.list:
-            print("\n".join(_listed()))
+            print("\n".join(_listed(chosen)))
             return 0
         return _run(options, chosen)
     except BrokenPipeError:
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--peers", type=_peers, help=f"of {', '.join(peers.NAMES)}; none; or --peers=-numpy for all others"
     )
-    parser.add_argument("--list", action="store_true", help="list the cases")
+    parser.add_argument("--list", action="store_true", help="list the cases, or those of the names that are given")
     return parser
 
 
@@ -156,12 +156,15 @@ def _chosen(patterns: Sequence[str] | None) -> list[Case | None]:
     return [cases.get(name) for name in names]
 
 
-def _listed() -> Iterator[str]:
+def _listed(chosen: Sequence[Case | None]) -> Iterator[str]:
+    """A line for each case, in the order of the groups."""
     cells = [["name", "group", "dtypes", "on GPUs, CPUs", "what"]]
     for group, cases in GROUPS.items():
         for case in cases:
-            cells.append([case.key, group, " ".join(case.dtypes), f"2^{case.gpu}, 2^{case.cpu}", case.title])
-    cells.append([building.KEY, "programs", "f32", "", building.TITLE])
+            if case in chosen:
+                cells.append([case.key, group, " ".join(case.dtypes), f"2^{case.gpu}, 2^{case.cpu}", case.title])
+    if None in chosen:
+        cells.append([building.KEY, "programs", "f32", "", building.TITLE])
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
         yield "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()

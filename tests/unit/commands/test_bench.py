@@ -497,6 +497,10 @@ def test_the_list_has_every_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:]] == [*(case.key for case in CASES), "build-chain"]
+    assert main(["--list", "conv", "power-2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    chosen = {"power-2", *(case.key for case in GROUPS["conv"])}
+    assert [line.split()[0] for line in lines[1:]] == [case.key for case in CASES if case.key in chosen]
 
 
 def test_cases_come_in_the_order_of_their_names() -> None:

@@ -20,7 +20,7 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, DType
-from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES, ROW_WORDS, Parts
+from ocl_runtime.plan.kernels.attention.parts import EXP2, ROW_PAIR, ROW_WORDS, Parts
 from ocl_runtime.plan.kernels.form import Spec
 
 KEYS = 128
@@ -76,8 +76,8 @@ class _Builder(Parts):
         self._sums, self._scores = self.numbers(self.length, "sums"), self.numbers(KEYS, "scores")
         self._weights = self.words(KEYS, "weights")
         self.clear(self._sums)
-        self._greatest = [k.variable(float("-inf"), F32, f"greatest_{half}") for half in HALVES]
-        self._totals = [k.variable(0.0, F32, f"total_{half}") for half in HALVES]
+        self._greatest = [k.variable(float("-inf"), F32, f"greatest_{half}") for half in ROW_PAIR]
+        self._totals = [k.variable(0.0, F32, f"total_{half}") for half in ROW_PAIR]
         with k.if_(self.is_first):
             self.copy("q", self._head, self._first, const(0), self._queries, const(2 * _ROOM))
             with k.if_(const(0) < count):
@@ -173,7 +173,7 @@ class _Builder(Parts):
         """Makes weights of scores; what was added up before is to be scaled by the factors that come back."""
         k, scale = self.k, self.sizes["scale"]
         factors = []
-        for half, greatest, whole in zip(HALVES, self._greatest, self._totals, strict=True):
+        for half, greatest, whole in zip(ROW_PAIR, self._greatest, self._totals, strict=True):
             most = k.variable(greatest, hint="most")
             for number, _ in self.each(KEYS, half):
                 k.assign(most, k.op(_GREATER, most, k.load(self._scores, number)))
@@ -196,7 +196,7 @@ class _Builder(Parts):
         k = self.k
         changes = k.op("ne", factors[0], 1.0) | k.op("ne", factors[1], 1.0)
         with k.if_(changes):
-            for half, factor in zip(HALVES, factors, strict=True):
+            for half, factor in zip(ROW_PAIR, factors, strict=True):
                 for number, _ in self.each(self.length, half):
                     k.store(self._sums, number, k.load(self._sums, number) * factor)
 
@@ -209,7 +209,7 @@ class _Builder(Parts):
         outer = k.op("udiv", self._head, sizes["own_heads"], hint="outer")
         start = k.let(outer * sizes["outer_words"], "start")
         rows = k.let((self._head - outer * sizes["own_heads"]) * sizes["n"], "rows")
-        for half in HALVES:
+        for half in ROW_PAIR:
             total = k.variable(self._totals[half], hint="whole")
             for distance in (1, 2):
                 k.assign(total, total + k.shuffle(k.let(total), self.lane ^ distance, 32))

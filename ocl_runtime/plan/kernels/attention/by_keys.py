@@ -9,7 +9,7 @@ from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32, I32, U32, U64
 from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_GROUP, STATISTICS_WORDS, Gradients
-from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES, ROW_WORDS
+from ocl_runtime.plan.kernels.attention.parts import EXP2, ROW_PAIR, ROW_WORDS
 
 
 class ByKeys(Gradients):
@@ -75,21 +75,21 @@ class ByKeys(Gradients):
         query, own_row = k.let(start + self.thread * 2, "query"), self._first + self.own_row
         self.mask(self._scores, self._block, head, lambda half, column: (query + column, own_row + 8 * half))
         with k.if_(start + self._block > self.sizes["n"]):  # zeros times a key that is infinite would be no numbers
-            for half in HALVES:
+            for half in ROW_PAIR:
                 for at, column in self.each(self._block, half):
                     is_there = query + column < self.sizes["n"]
                     k.store(self._scores, at, k.op("select", is_there, k.load(self._scores, at), float("-inf")))
         if self._form.causal:
             last = k.convert(start, I32) + self.behind
             with k.if_(k.convert(self._first, I32) + (ROWS_OF_A_GROUP - 1) > last):
-                for half in HALVES:
+                for half in ROW_PAIR:
                     key = k.convert(self._first + self.own_row + 8 * half, I32)
                     for at, column in self.each(self._block, half):
                         seen = last + k.convert(self.thread * 2 + column, I32)
                         score = k.load(self._scores, at)
                         k.store(self._scores, at, k.op("select", key > seen, float("-inf"), score))
         for fragment, bases in self._statistics(number, 0):
-            for half in HALVES:
+            for half in ROW_PAIR:
                 for step, base in enumerate(bases):
                     at = fragment * 4 + (2 * half + step)
                     weight = k.op(EXP2, k.op("fma", k.load(self._scores, at), self.sizes["scale"], base))
@@ -98,7 +98,7 @@ class ByKeys(Gradients):
     def _differences(self, number: Ref) -> None:
         k = self.k
         for fragment, deltas in self._statistics(number, 1):
-            for half in HALVES:
+            for half in ROW_PAIR:
                 for step, delta in enumerate(deltas):
                     at = fragment * 4 + (2 * half + step)
                     by = k.load(self._by_weights, at) - delta
@@ -107,7 +107,7 @@ class ByKeys(Gradients):
     def _store(self) -> None:
         k, sizes = self.k, self.sizes
         factor = sizes["factor"] if self._needs_differences else k.const(1.0, F32)
-        for half in HALVES:
+        for half in ROW_PAIR:
             row = k.let(self._first + self.own_row + 8 * half, "row")
             with k.if_(row < sizes["m"]):
                 start = self.body.const(0)

@@ -6,7 +6,7 @@ from ocl_ir.graph.attention import QUERIES_OF_A_ROW
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32
 from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_GROUP, Gradients
-from ocl_runtime.plan.kernels.attention.parts import EXP2, HALVES
+from ocl_runtime.plan.kernels.attention.parts import EXP2, ROW_PAIR
 from ocl_runtime.plan.kernels.attention.statistics_kernel import statistics_at
 
 
@@ -21,7 +21,7 @@ class ByQueries(Gradients):
         self._first = k.let(tile * ROWS_OF_A_GROUP, "first")
         self._key_head = k.op("udiv", self._own_head, sizes["shared"], hint="key_head")
         self._bases, self._deltas = [], []
-        for half in HALVES:
+        for half in ROW_PAIR:
             row = k.let(self._first + self.own_row + 8 * half, "row")
             base, delta = k.variable(0.0, F32, f"base_{half}"), k.variable(0.0, F32, f"delta_{half}")
             with k.if_(row < sizes["n"]):
@@ -38,21 +38,21 @@ class ByQueries(Gradients):
     def _weigh(self, number: Ref) -> None:
         k = self.k
         self.hide(self._scores, self._block, self._own_head, self._first, number, causal=self._form.causal)
-        for half in HALVES:
+        for half in ROW_PAIR:
             for at, _ in self.each(self._block, half):
                 weight = k.op(EXP2, k.op("fma", k.load(self._scores, at), self.sizes["scale"], self._bases[half]))
                 k.store(self._scores, at, weight)
 
     def _differences(self, number: Ref) -> None:
         k = self.k
-        for half, delta in zip(HALVES, self._deltas, strict=True):
+        for half, delta in zip(ROW_PAIR, self._deltas, strict=True):
             for at, _ in self.each(self._block, half):
                 by = k.load(self._by_weights, at) - delta
                 k.store(self._by_weights, at, k.load(self._scores, at) * by)
 
     def _store(self) -> None:
         k, sizes = self.k, self.sizes
-        for half in HALVES:
+        for half in ROW_PAIR:
             row = k.let(self._first + self.own_row + 8 * half, "row")
             with k.if_(row < sizes["n"]):
                 start = self.body.const(0)

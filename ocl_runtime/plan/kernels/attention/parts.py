@@ -22,7 +22,8 @@ from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Spec
 
 ROW_WORDS = ROW_BYTES // 4
-HALVES = range(2)
+ROW_PAIR = range(2)
+"""The two rows, 8 apart, in which a work-item holds sums."""
 
 
 def _instruction(ptx: str, dtype: DType, sources: str, reference: Callable[..., Any]) -> InlineC:
@@ -160,7 +161,7 @@ class Parts:
             return
         number = k.op("urem", k.op("udiv", head, sizes["mask_shared"]), sizes["masks"])
         start = k.let(number * sizes["mask_size"], "mask_at")
-        for half in HALVES:
+        for half in ROW_PAIR:
             for at, column in self.each(columns, half):
                 query, key = place(half, column)
                 row = k.op("minimum", query, sizes["n"] - 1) * sizes["mask_row"]
@@ -186,7 +187,7 @@ class Parts:
         if causal:
             limit = k.op("minimum", keys, k.convert(first, I32) + self.behind + 1)
         with k.if_(k.convert(block * columns, I32) + columns > limit):
-            for half in HALVES:
+            for half in ROW_PAIR:
                 own = keys
                 if causal:
                     own = k.op("minimum", keys, k.convert(own_row + 8 * half, I32) + self.behind + 1)

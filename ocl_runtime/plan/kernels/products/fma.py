@@ -23,7 +23,7 @@ class FmaStage(Stage):
         self._row_length = part.length + tile.pad
         self._tile = tile
 
-    def place(self, inner: Ref, own: Ref) -> Ref:
+    def local_offset(self, inner: Ref, own: Ref) -> Ref:
         """Where a unit lies in the part."""
         return inner * self._row_length + own
 

@@ -54,7 +54,7 @@ class MatrixStage(Stage):
         whole = self.operand.turned or self._tile.chunks.pack == 1
         return self._wide and whole and self._tile.dtype is not TF32
 
-    def place(self, inner: Ref, own: Ref) -> Ref:
+    def local_offset(self, inner: Ref, own: Ref) -> Ref:
         """Where a unit lies in the part."""
         pack = self._tile.chunks.pack
         word = self.k.op("udiv", inner, self.body.const(pack)) if pack > 1 else inner

@@ -113,12 +113,12 @@ class _Builder:
         whole = self._body.const(0)
         if operand.lanes > 1:
             whole = k.let(count - k.op("urem", count, self._body.const(operand.lanes)), "whole")
-            for row, place in enumerate(rows):
+            for row, index in enumerate(rows):
                 with k.for_(0, whole, operand.lanes, dtype=form.index, hint="i") as i:
-                    self._move(operand, where, place, begin + i, to + row * form.depth, i, operand.lanes)
+                    self._move(operand, where, index, begin + i, to + row * form.depth, i, operand.lanes)
         with k.for_(whole, count, dtype=form.index, hint="i") as i:
-            for row, place in enumerate(rows):
-                self._move(operand, where, place, begin + i, to + row * form.depth, i, 1)
+            for row, index in enumerate(rows):
+                self._move(operand, where, index, begin + i, to + row * form.depth, i, 1)
 
     # ------------------------------------------------------------------ a panel of the right matrix
 
@@ -143,9 +143,9 @@ class _Builder:
         """Column by column, so that one that is contiguous is read along its elements."""
         k, form = self._k, self._form
         with k.for_(0, operand.width, dtype=form.index, hint="j") as j:
-            place = k.op("minimum", own + j, self._sizes[f"{operand.side}_own"] - 1)
+            column = k.op("minimum", own + j, self._sizes[f"{operand.side}_own"] - 1)
             with k.for_(0, count, dtype=form.index, hint="i") as i:
-                self._move(operand, where, place, begin + i, to, i * operand.width + j, 1)
+                self._move(operand, where, column, begin + i, to, i * operand.width + j, 1)
 
     # ------------------------------------------------------------------ elements
 

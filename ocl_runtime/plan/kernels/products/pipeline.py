@@ -27,7 +27,7 @@ from ocl_runtime.plan.kernels.products.stage import Stage
 from ocl_runtime.plan.kernels.products.warpgroup import BoxStage, WarpgroupFragments
 
 
-class Place(NamedTuple):
+class WorkTile(NamedTuple):
     """A tile: where it begins along the results' rows and columns and the inner axis, how many places and steps it
     takes there, the number of its matrix, and the coordinates of that and of its part."""
 
@@ -53,7 +53,9 @@ class Fragments(Protocol):
         """Stores the sums of a band in local memory."""
 
 
-def through_registers(body: Body, inner: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: Place) -> None:
+def through_registers(
+    body: Body, inner: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: WorkTile
+) -> None:
     """Adds up the products of a tile, `inner` places in a step."""
     k, begin, count, steps = body.k, tile.begin, tile.places, tile.steps
     ragged = k.let(count - (steps - 1) * inner, "ragged")
@@ -78,7 +80,7 @@ def through_registers(body: Body, inner: int, stages: tuple[Stage, Stage], fragm
 
 
 def by_copies(
-    body: Body, inner: int, room: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: Place
+    body: Body, inner: int, room: int, stages: tuple[Stage, Stage], fragments: Fragments, tile: WorkTile
 ) -> None:
     """The same, where local memory has room for so many steps."""
     k, ahead, begin, count, steps = body.k, room - 1 - fragments.pending, tile.begin, tile.places, tile.steps
@@ -134,13 +136,13 @@ class Boxes:
             k.init_boxes(self._there, room, sum(stage.boxes for stage in stages))
         k.barrier()
 
-    def begin(self, tile: Place, turn: Ref) -> None:
+    def begin(self, tile: WorkTile, turn: Ref) -> None:
         """Begins the copies of the first steps of a tile. One work-item comes here."""
         for number in range(self._ahead):
             with self._k.if_(self._body.const(number) < tile.steps):
                 self._copy(tile, self._body.const(number), turn)
 
-    def go_along(self, tile: Place, turn: Ref) -> None:
+    def go_along(self, tile: WorkTile, turn: Ref) -> None:
         """Adds up the products of a tile, whose first steps are on their way."""
         k, const, pending = self._k, self._body.const, self._fragments.pending
         with k.for_(0, tile.steps, dtype=self._body.index, hint="step") as step:
@@ -152,14 +154,14 @@ class Boxes:
         k.await_("products")
         k.barrier()
 
-    def _copy_later(self, tile: Place, step: Ref, turn: Ref) -> None:
+    def _copy_later(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
         """Begins the copies of a later step, if there is one, where nobody needs what was there any more."""
         self._k.barrier()
         later = self._k.let(step + self._ahead, "later")
         with self._k.if_(self.is_first & (later < tile.steps)):
             self._copy(tile, later, turn)
 
-    def _copy(self, tile: Place, step: Ref, turn: Ref) -> None:
+    def _copy(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
         slot = self._k.op("urem", turn + step, self._body.const(self._room))
         begin = tile.begin + step * self._inner
         for stage, first, number in zip(self._stages, (tile.row, tile.column), range(2), strict=True):

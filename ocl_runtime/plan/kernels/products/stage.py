@@ -29,13 +29,13 @@ class Digits(NamedTuple):
     axes: tuple[int, ...]
     lengths: tuple[int | str, ...] = ()
 
-    def split(self, place: Ref, body: Body) -> dict[int, Ref]:
-        """The digits of a place."""
+    def split(self, index: Ref, body: Body) -> dict[int, Ref]:
+        """The digits of an index."""
         digits = {}
         for axis, length in zip(reversed(self.axes[1:]), reversed(self.lengths), strict=True):
             base = body.params[length] if isinstance(length, str) else body.const(length)
-            digits[axis], place = body.k.op("urem", place, base), body.k.op("udiv", place, base)
-        digits[self.axes[0]] = place
+            digits[axis], index = body.k.op("urem", index, base), body.k.op("udiv", index, base)
+        digits[self.axes[0]] = index
         return digits
 
 
@@ -107,7 +107,7 @@ class Stage(ABC):
         self._units = part.length * part.inner // (unit[0] * unit[1])
         self._inner: list[Ref] = []
         """Where units lie in the part along the inner axis."""
-        self._places: list[Ref] = []
+        self._local_offsets: list[Ref] = []
         """Where they lie in local memory."""
         self._sources: list[Ref | None] = []
         """Of those along the inner axis, where they begin in global memory; of others, which one along the lane."""
@@ -136,7 +136,7 @@ class Stage(ABC):
             inner, own = (along, across) if operand.turned else (across, along)
             inner, own = k.let(inner * inner_unit, f"{access.name}_k"), own * own_unit
             self._inner.append(inner)
-            self._places.append(k.let(self.place(inner, own) + self.part.start, f"{access.name}_to"))
+            self._local_offsets.append(k.let(self.local_offset(inner, own) + self.part.start, f"{access.name}_to"))
             at = k.op("minimum", first + own, size - own_unit)
             digits = operand.own.split(at, body)
             self._bound_bases.append([body.offset(bound, {**where, **digits}) for bound, _ in operand.bounds])
@@ -152,7 +152,9 @@ class Stage(ABC):
     def hold(self) -> None:
         """Makes room for a step in registers."""
         name = self.operand.access.name
-        self._held = [[self.k.variable(self._zero, hint=f"{name}_held") for _ in self._loads] for _ in self._places]
+        self._held = [
+            [self.k.variable(self._zero, hint=f"{name}_held") for _ in self._loads] for _ in self._local_offsets
+        ]
 
     @property
     def _zero(self) -> Ref:
@@ -178,9 +180,9 @@ class Stage(ABC):
 
     def deposit(self, half: Ref | int) -> None:
         """Stores what was fetched, in one half of the local memory."""
-        for place, exists, held in zip(self._places, self._exists, self._held, strict=True):
+        for offset, exists, held in zip(self._local_offsets, self._exists, self._held, strict=True):
             with nullcontext() if exists is None else self.k.if_(exists):
-                self.store(place + half * self.part.step_length, held)
+                self.store(offset + half * self.part.step_length, held)
 
     def _index(self, number: int, inner: Ref) -> Ref:
         """Where a unit begins in global memory."""
@@ -206,8 +208,8 @@ class Stage(ABC):
         digits = operand.inner.split(inner, body)
         inside = None
         for (bound, length), base in zip(operand.bounds, self._bound_bases[number], strict=True):
-            place = body.offset(bound, digits, base=base)
-            below = (body.const(0) if place is None else place) < body.params[length]
+            index = body.offset(bound, digits, base=base)
+            below = (body.const(0) if index is None else index) < body.params[length]
             inside = below if inside is None else inside & below
         assert inside is not None
         return inside
@@ -222,17 +224,19 @@ class Stage(ABC):
     def copy(self, begin: Ref, limit: Ref, buffer: Ref) -> None:
         """Begins to copy the step that begins at `begin` along the inner axis, of which `limit` places are inside."""
         pointer = self.body.params[self.operand.access.name]
-        for number, (place, inner, exists) in enumerate(zip(self._places, self._inner, self._exists, strict=True)):
+        for number, (offset, inner, exists) in enumerate(
+            zip(self._local_offsets, self._inner, self._exists, strict=True)
+        ):
             with nullcontext() if exists is None else self.k.if_(exists):
                 index, wanted = self._index(number, begin + inner), inner < limit
                 if self.operand.bounds:
                     wanted = wanted & self._inside(number, begin + inner)
-                self.k.copy_async(self.local, place + buffer, pointer, index, wanted)
+                self.k.copy_async(self.local, offset + buffer, pointer, index, wanted)
 
     # ------------------------------------------------------------------ local memory
 
     @abstractmethod
-    def place(self, inner: Ref, own: Ref) -> Ref:
+    def local_offset(self, inner: Ref, own: Ref) -> Ref:
         """Where a unit lies in the part."""
 
     @abstractmethod

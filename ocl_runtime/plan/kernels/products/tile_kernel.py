@@ -20,7 +20,7 @@ from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.held import HeldFragments
 from ocl_runtime.plan.kernels.products.matrix import MatrixFragments, MatrixStage
-from ocl_runtime.plan.kernels.products.pipeline import Boxes, Fragments, Place, by_copies, through_registers
+from ocl_runtime.plan.kernels.products.pipeline import Boxes, Fragments, WorkTile, by_copies, through_registers
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.warpgroup import BoxStage, WarpgroupFragments, WarpgroupStage
@@ -74,13 +74,13 @@ class _Builder:
         if isinstance(tile, WarpgroupTile) and tile.boxes:
             self._one_after_the_other(tile, local, group, item)
             return k.build()
-        place = self._place(group)
-        stages, fragments = self._sides(local, item, place)
+        work = self._work_tile(group)
+        stages, fragments = self._sides(local, item, work)
         if tile.room:
-            by_copies(self._body, tile.inner, tile.room, stages, fragments, place)
+            by_copies(self._body, tile.inner, tile.room, stages, fragments, work)
         else:
-            through_registers(self._body, tile.inner, stages, fragments, place)
-        self._results(local, item, fragments, place)
+            through_registers(self._body, tile.inner, stages, fragments, work)
+        self._results(local, item, fragments, work)
         return k.build()
 
     def _one_after_the_other(self, tile: WarpgroupTile, local: Ref, group: Ref, item: Ref) -> None:
@@ -94,19 +94,19 @@ class _Builder:
         boxes = Boxes(body, tile.inner, tile.room, (left, right), fragments, item)
         turn = k.variable(body.const(0), hint="turn")
         with k.if_(boxes.is_first):
-            boxes.begin(self._place(group), body.const(0))
+            boxes.begin(self._work_tile(group), body.const(0))
         groups = k.item("num_groups", 0, "groups", form.index)
         with k.for_(group, sizes["tiles"], groups, dtype=form.index, hint="number") as number:
-            place, first = self._place(number), k.let(turn, "first")
+            work, first = self._work_tile(number), k.let(turn, "first")
             fragments.clear()
-            boxes.go_along(place, first)
-            k.assign(turn, first + place.steps)
+            boxes.go_along(work, first)
+            k.assign(turn, first + work.steps)
             following = k.let(number + groups, "following")
             with k.if_(boxes.is_first & (following < sizes["tiles"])):
-                boxes.begin(self._place(following), first + place.steps)
-            self._results(local, item, fragments, place)
+                boxes.begin(self._work_tile(following), first + work.steps)
+            self._results(local, item, fragments, work)
 
-    def _place(self, group: Ref) -> Place:
+    def _work_tile(self, group: Ref) -> WorkTile:
         """The tile of a number."""
         k, form, body, sizes, tile = self._k, self._form, self._body, self._sizes, self._form.tile
         down, across, matrices = self._tile_of(group)
@@ -118,7 +118,7 @@ class _Builder:
         count = k.op("minimum", sizes["k"] - begin, sizes["per"], hint="count")
         steps = k.op("udiv", count + (tile.inner - 1), body.const(tile.inner), hint="steps")
         matrix = k.op("urem", matrices, sizes["matrices"])
-        return Place(row, column, begin, count, steps, matrix, where, part)
+        return WorkTile(row, column, begin, count, steps, matrix, where, part)
 
     def _tile_of(self, group: Ref) -> tuple[Ref, Ref, Ref]:
         """The tile of a group, by its row and column of tiles, and the number of its matrix. Groups that follow each
@@ -148,36 +148,36 @@ class _Builder:
             Part(left, left + right, tile.columns, tile.inner, tile.items),
         )
 
-    def _sides(self, local: Ref, item: Ref, place: Place) -> tuple[tuple[Stage, Stage], Fragments]:
+    def _sides(self, local: Ref, item: Ref, work: WorkTile) -> tuple[tuple[Stage, Stage], Fragments]:
         """Both operands of a tile, and what a work-item has of it."""
         form, body, tile = self._form, self._body, self._form.tile
         sides = list(zip((form.left, form.right), self._parts, strict=True))
         match tile:
             case Tile():
                 a, b = (FmaStage(body, side, local, part, tile) for side, part in sides)
-                self._locate((a, b), item, place)
+                self._locate((a, b), item, work)
                 return (a, b), FmaFragments(body, tile, a, b, item)
             case MatrixTile():
                 c, d = (MatrixStage(body, side, local, part, tile, number) for number, (side, part) in enumerate(sides))
-                self._locate((c, d), item, place)
+                self._locate((c, d), item, work)
                 return (c, d), MatrixFragments(body, tile, c, d, item)
             case WarpgroupTile():
                 e, f = (WarpgroupStage(body, side, local, part, tile.dtype) for side, part in sides)
-                self._locate((e, f), item, place)
+                self._locate((e, f), item, work)
                 return (e, f), WarpgroupFragments(body, tile, e, f, item)
         raise AssertionError(tile)
 
-    def _locate(self, stages: tuple[Stage, Stage], item: Ref, place: Place) -> None:
-        stages[0].locate(item, place.row, self._sizes["m"], place.where)
-        stages[1].locate(item, place.column, self._sizes["n"], place.where)
+    def _locate(self, stages: tuple[Stage, Stage], item: Ref, work: WorkTile) -> None:
+        stages[0].locate(item, work.row, self._sizes["m"], work.where)
+        stages[1].locate(item, work.column, self._sizes["n"], work.where)
 
     # ------------------------------------------------------------------ results
 
-    def _results(self, local: Ref, item: Ref, fragments: Fragments, place: Place) -> None:
+    def _results(self, local: Ref, item: Ref, fragments: Fragments, work: WorkTile) -> None:
         """Stores what is computed of the product, one band of all warps after the other."""
         k, form, body, tile, sizes = self._k, self._form, self._body, self._form.tile, self._sizes
         in_row, lanes = tile.columns // form.lanes, form.lanes
-        front = {axis + 1: coordinate for axis, coordinate in place.where.items()} | {0: place.part}
+        front = {axis + 1: coordinate for axis, coordinate in work.where.items()} | {0: work.part}
         with k.for_(0, tile.bands, dtype=form.index, hint="band") as band:
             for number in range(tile.bands):
                 with k.if_(k.op("eq", band, number)):
@@ -191,8 +191,8 @@ class _Builder:
                 if tile.word is not tile.accumulator:
                     sums = k.bitcast(sums, tile.accumulator)
                 warp, within = k.op("udiv", below, body.const(tile.band)), k.op("urem", below, body.const(tile.band))
-                result_row = tile.row_of(place.row + warp * (tile.rows // tile.patches), band, within)
-                result_column = place.column + along
+                result_row = tile.row_of(work.row + warp * (tile.rows // tile.patches), band, within)
+                result_column = work.column + along
                 with k.if_((result_row < sizes["m"]) & (result_column < sizes["n"])):
                     self._result({**front, form.batch + 1: result_row}, result_column, sums)
             k.barrier()

@@ -148,13 +148,13 @@ def _tiles(contraction: Contraction, target: Target) -> list[Variant]:
     """Tiles, with so many parts of k as the formula wants first."""
     _, _, k = contraction.sizes
     first, wanted = chosen(contraction, target)
-    found = []
+    made = []
     for parts in (wanted, *_PARTS):
         for tile in (first, *(tile for tile, _ in possible_tiles(contraction, target))):
             actual, _ = tile_parts(k, parts, tile)
             if parts in (1, wanted) or _groups(contraction, tile) * actual <= _MOST_TURNS * target.compute_units:
-                found.append(Variant(_kind(tile), (*tile.warps, *tile.fragments), actual))
-    return found
+                made.append(Variant(_kind(tile), (*tile.warps, *tile.fragments), actual))
+    return made
 
 
 def _kind(tile: AnyTile) -> Kind:
@@ -179,14 +179,14 @@ def _groups(contraction: Contraction, tile: AnyTile) -> int:
 def _blocks(contraction: Contraction, target: Target) -> list[Variant]:
     """Blocks, with so many parts of k as the formula wants first."""
     wanted = grid(contraction, target).parts
-    found = []
+    made = []
     for parts in (wanted, *_PARTS):
         for rows, vectors in SHAPES[target.kind]:
             lies = grid(contraction, target, Block(rows, vectors, parts))
             groups = lies.parts * lies.tiles[0] * lies.tiles[1]
             if parts in (1, wanted) or groups <= _MOST_TURNS * target.compute_units:
-                found.append(Variant("blocks", (lies.rows, lies.vectors), lies.parts))
-    return found
+                made.append(Variant("blocks", (lies.rows, lies.vectors), lies.parts))
+    return made
 
 
 def tile_of(variant: Variant, contraction: Contraction, target: Target) -> AnyTile | None:

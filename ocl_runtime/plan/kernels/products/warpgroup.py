@@ -39,7 +39,7 @@ class WarpgroupStage(Stage):
         """Whether units lie in local memory as they do in global memory, so that they can be copied."""
         return True
 
-    def place(self, inner: Ref, own: Ref) -> Ref:
+    def local_offset(self, inner: Ref, own: Ref) -> Ref:
         """Where a unit lies in the part."""
         k, const, wide = self.k, self.body.const, self.operand.wide
         row, along = (own, inner) if self.operand.turned else (inner, own)
