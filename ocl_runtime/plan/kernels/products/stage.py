@@ -107,7 +107,7 @@ class Stage(ABC):
         self._units = part.length * part.inner // (unit[0] * unit[1])
         self._inner: list[Ref] = []
         """Where units lie in the part along the inner axis."""
-        self._local_offsets: list[Ref] = []
+        self._offsets: list[Ref] = []
         """Where they lie in local memory."""
         self._sources: list[Ref | None] = []
         """Of those along the inner axis, where they begin in global memory; of others, which one along the lane."""
@@ -136,7 +136,7 @@ class Stage(ABC):
             inner, own = (along, across) if operand.turned else (across, along)
             inner, own = k.let(inner * inner_unit, f"{access.name}_k"), own * own_unit
             self._inner.append(inner)
-            self._local_offsets.append(k.let(self.local_offset(inner, own) + self.part.start, f"{access.name}_to"))
+            self._offsets.append(k.let(self.local_offset(inner, own) + self.part.start, f"{access.name}_to"))
             at = k.op("minimum", first + own, size - own_unit)
             digits = operand.own.split(at, body)
             self._bound_bases.append([body.offset(bound, {**where, **digits}) for bound, _ in operand.bounds])
@@ -152,9 +152,7 @@ class Stage(ABC):
     def hold(self) -> None:
         """Makes room for a step in registers."""
         name = self.operand.access.name
-        self._held = [
-            [self.k.variable(self._zero, hint=f"{name}_held") for _ in self._loads] for _ in self._local_offsets
-        ]
+        self._held = [[self.k.variable(self._zero, hint=f"{name}_held") for _ in self._loads] for _ in self._offsets]
 
     @property
     def _zero(self) -> Ref:
@@ -180,7 +178,7 @@ class Stage(ABC):
 
     def deposit(self, half: Ref | int) -> None:
         """Stores what was fetched, in one half of the local memory."""
-        for offset, exists, held in zip(self._local_offsets, self._exists, self._held, strict=True):
+        for offset, exists, held in zip(self._offsets, self._exists, self._held, strict=True):
             with nullcontext() if exists is None else self.k.if_(exists):
                 self.store(offset + half * self.part.step_length, held)
 
@@ -224,9 +222,7 @@ class Stage(ABC):
     def copy(self, begin: Ref, limit: Ref, buffer: Ref) -> None:
         """Begins to copy the step that begins at `begin` along the inner axis, of which `limit` places are inside."""
         pointer = self.body.params[self.operand.access.name]
-        for number, (offset, inner, exists) in enumerate(
-            zip(self._local_offsets, self._inner, self._exists, strict=True)
-        ):
+        for number, (offset, inner, exists) in enumerate(zip(self._offsets, self._inner, self._exists, strict=True)):
             with nullcontext() if exists is None else self.k.if_(exists):
                 index, wanted = self._index(number, begin + inner), inner < limit
                 if self.operand.bounds:
