@@ -27,6 +27,7 @@ from ocl_runtime.device import Device
 from ocl_runtime.errors import DTypeError, Error, LaunchError, SharingError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.replay.bound import Bound
+from ocl_runtime.language import cdiv, global_id
 from ocl_runtime.plan import planner
 from ocl_runtime.programs import capture, known_programs, trace
 from ocl_runtime.runtime import Runtime
@@ -421,6 +422,29 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "sizes as numbers": lambda x, y: x * x.shape[0] + ocl.arange(y.shape[1]) / y.size,
     "made of sizes": lambda x, y: ocl.zeros((x.shape[0], 2)) + ocl.ones(y.shape)[:, :2] + x[:, -1:],
 }
+
+
+@ocl.kernel(local=8)
+def doubled(x: Any, y: Any) -> Any:
+    i = global_id(0)
+    if i < x.shape[0]:
+        y[i] = 2 * x[i]
+
+
+def test_groups_that_cdiv_counts_serve_many_sizes(runtime: Runtime) -> None:
+    calls = 0
+
+    @capture
+    def replayed(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        y = ocl.empty(x.shape)
+        doubled.groups[cdiv(x.shape[0], 8)](x, y)
+        return y
+
+    for size in (10, 17, 300):
+        np.testing.assert_array_equal(replayed(ocl.arange(size, dtype=ocl.float32)).numpy(), 2 * np.arange(size))
+    assert calls == 1
 
 
 @pytest.mark.sample(2)

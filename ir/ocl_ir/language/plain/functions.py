@@ -10,6 +10,7 @@ import numpy as np
 
 from ocl_ir.complex_functions import of_parts
 from ocl_ir.errors import DTypeError
+from ocl_ir.guards import Backed
 from ocl_ir.language.plain.names import dtype_of
 from ocl_ir.language.plain.numbers import (
     Index,
@@ -175,7 +176,9 @@ def power(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """`a / b`, rounded up."""
+    """`a / b`, rounded up; of sizes in a captured function a size, too, so that it serves others."""
+    if isinstance(a, Backed) or isinstance(b, Backed):
+        return -(-a // b)
     return _exactly("cdiv", lambda x, y: -(-x // y), a, b)
 
 
