@@ -176,7 +176,7 @@ def power(base: Any, exp: Any, mod: Any = None) -> Any:
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """`a / b`, rounded up; of sizes in a captured function a size, too, so that it serves others."""
+    """`a / b`, rounded up; of the sizes of a captured function a size."""
     if isinstance(a, Backed) or isinstance(b, Backed):
         return -(-a // b)
     return _exactly("cdiv", lambda x, y: -(-x // y), a, b)
