@@ -42,6 +42,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.setattr(panels, "_LEAST_REUSE_OF_ONE", 0)
     monkeypatch.setattr(panels, "_LEAST_WORK", 0)
     monkeypatch.setattr(panels, "_MOST_ROWS_IN_PLACE", 0)
+    monkeypatch.setattr(panels, "_MOST_ROWS_OF_OTHERS", 0)
     return Desk(CPU)
 
 
@@ -49,6 +50,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
 def in_place(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """Where right matrices with few rows are read where they lie."""
     monkeypatch.setattr(panels, "_MOST_ROWS_IN_PLACE", 256)
+    monkeypatch.setattr(panels, "_MOST_ROWS_OF_OTHERS", 16)
     return desk
 
 
@@ -146,10 +148,10 @@ def test_edges_of_what_is_read_where_it_lies(in_place: Desk, m: int, n: int, k: 
     assert packed(in_place, graph.contract(in_place.buffer(left), in_place.buffer(right))) == 1
 
 
-@pytest.mark.parametrize(("dtype", "count"), [("f4", 1), ("f8", 1), ("i2", 1), ("f2", 2)])
-def test_what_is_added_up_in_another_dtype_is_packed(in_place: Desk, dtype: str, count: int) -> None:
+@pytest.mark.parametrize(("dtype", "m", "count"), [("f8", 17, 1), ("i2", 17, 1), ("f2", 16, 1), ("f2", 17, 2)])
+def test_what_is_converted_is_packed_for_fewer_rows(in_place: Desk, dtype: str, m: int, count: int) -> None:
     desk = with_target(in_place, vector_bytes=16)
-    a, b = whole_numbers(17, 40, dtype=dtype), whole_numbers(40, 33, dtype=dtype, seed=1)
+    a, b = whole_numbers(m, 40, dtype=dtype), whole_numbers(40, 33, dtype=dtype, seed=1)
     left, right = desk.buffer(a), desk.buffer(b)
     check(desk, left, right, (a.astype("i8") @ b.astype("i8")).astype(dtype))
     assert packed(desk, graph.contract(left, right)) == count
@@ -197,11 +199,14 @@ CONVOLUTIONS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("layer", CONVOLUTIONS.values(), ids=CONVOLUTIONS)
-def test_windows_of_a_convolution_are_lines(desk: Desk, layer: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(("layer", "dtype"), [
+    *((layer, "f4") for layer in CONVOLUTIONS), ("same", "f2"), ("line", "f2"),
+])  # fmt: skip
+def test_windows_of_a_convolution_are_lines(desk: Desk, layer: str, dtype: str) -> None:
     """Nothing is copied but what has zeros around it."""
-    batch, channels, space, results, kernel, pairs, dilation, groups = layer
-    x, w = whole_numbers(batch, channels, *space), whole_numbers(results, channels // groups, *kernel, seed=1)
+    batch, channels, space, results, kernel, pairs, dilation, groups = CONVOLUTIONS[layer]
+    x = whole_numbers(batch, channels, *space, dtype=dtype)
+    w = whole_numbers(results, channels // groups, *kernel, dtype=dtype, seed=1)
     taps = [Taps(n, 1, d, *pair) for n, d, pair in zip(kernel, dilation, pairs, strict=True)]
     root = convolution(desk.buffer(x), desk.buffer(w), taps, groups, "", prefers_lines=True)
     names = [launch.kernel.name for launch in desk.plan(root).launches]
@@ -340,7 +345,7 @@ def test_small_products_are_not_packed() -> None:
     assert panels.uses_panels(contraction(256, 256, 256), target)
     assert not panels.uses_panels(contraction(256, 256, 256), Target(kind="gpu"))
     assert not panels.uses_panels(contraction(256, 256, 256, C64), target)
-    assert panels.uses_panels(contraction(4, 4096, 4096), target)
-    assert not panels.uses_panels(contraction(4, 4096, 4096, F16), target)
+    for dtype in (F32, F16):
+        assert panels.uses_panels(contraction(4, 4096, 4096, dtype), target)
     for size in ((4096, 8, 4096), (256, 256, 4), (20, 32, 20), (64, 64, 100_000)):
         assert not panels.uses_panels(contraction(*size), target)

@@ -159,19 +159,20 @@ class _Builder:
         k, form, panel = self._k, self._form, self._form.panel
         a, b = self._sizes[form.left.name], self._sizes[form.right.name]
         with k.for_(0, count, dtype=U64, hint="i") as i:
-            if self._lines is None:
-                line, align = right + i * panel.columns, self._align
-            else:
-                line, align = right + k.convert(k.load(self._lines, i), U64), form.right.dtype.size
-            factors = [
-                k.load(b, line + vector * panel.lanes, count=panel.lanes, align=align)
-                for vector in range(panel.vectors)
-            ]
+            line = right + (i * panel.columns if self._lines is None else k.convert(k.load(self._lines, i), U64))
+            factors = [self._factors(b, line + vector * panel.lanes) for vector in range(panel.vectors)]
             element = left + i
             for row, sums in enumerate(block):
                 factor = self._body.spread(k.load(a, element + row * panel.depth), panel.lanes)
                 for sum_, other in zip(sums, factors, strict=True):
                     k.assign(sum_, self._added(factor, other, sum_))
+
+    def _factors(self, right: Ref, start: Ref) -> Ref:
+        """Neighbours of a line of the right matrix."""
+        k, form = self._k, self._form
+        if self._lines is None:
+            return k.load(right, start, count=form.panel.lanes, align=self._align)
+        return k.convert(self._body.read(form.right, start, form.panel.lanes), form.accumulator)
 
     def _added(self, left: Ref, right: Ref, sum_: Ref) -> Ref:
         fused = self._form.accumulator.is_inexact

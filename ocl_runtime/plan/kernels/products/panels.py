@@ -50,6 +50,9 @@ _MOST_ROWS_IN_PLACE = 256
 """Of the left matrix, up to which the right one is read where it lies: 16 to 64 rows took 0.35 to 0.7 times as long as
 packed, 256 0.9 to 1 times, 1000, where columns do not begin at multiples of a cache line, up to 1.4 times (2 cores,
 Intel's driver and PoCL)."""
+_MOST_ROWS_OF_OTHERS = 64
+"""The same where elements are converted as they are read, which each tile of rows does again: 16 to 64 rows of halves
+took 0.25 to 0.75 times as long as in blocks, 128 0.95 to 1.1 times as long as packed."""
 _LEAST_WORK = 1 << 22
 """Multiplications below which a second launch takes longer than packing saves."""
 _BLOCKS_PER_UNIT = 4
@@ -86,9 +89,9 @@ def uses_panels(contraction: Contraction, target: Target) -> bool:
 
 
 def reads_in_place(contraction: Contraction, target: Target) -> bool:
-    """Whether the right matrix is read where it lies: it has the dtype of the sums, its columns lie next to each other,
-    and there are at least as many as a panel has; and packing would take longer, for few rows or since it would have to
-    be copied before. Sums are the same either way."""
+    """Whether the right matrix is read where it lies: its columns lie next to each other, there are at least as many as
+    a panel has, and packing would take longer, for few rows or since it would have to be copied before. Sums are the
+    same either way."""
     (_, n, _), (left, right) = contraction.sizes, contraction.sides
     is_line = right.split.columns == 1 and right.split.padding is None and right.leaf.layout.strides[-1] == 1
     fits = left.split == Split() and not right.computed and n >= SHAPES[-1].vectors * _lanes(contraction, target)
@@ -98,8 +101,9 @@ def reads_in_place(contraction: Contraction, target: Target) -> bool:
 def is_flat(contraction: Contraction) -> bool:
     """Whether there are so few rows for each element of the right matrix that it is not worth packing, or it is no
     matrix in memory: whatever its strides are, so that these change no sum."""
-    few = contraction.sizes[0] <= _MOST_ROWS_IN_PLACE or is_lines(contraction)
-    return few and contraction.right.source.dtype is contraction.accumulator
+    same = contraction.right.source.dtype is contraction.accumulator
+    most = _MOST_ROWS_IN_PLACE if same else _MOST_ROWS_OF_OTHERS
+    return contraction.sizes[0] <= most or is_lines(contraction)
 
 
 def is_lines(contraction: Contraction) -> bool:
@@ -156,7 +160,7 @@ def panel_launches(
     if right is not None:
         source, lane = contraction.right.source, right.ndim - 1
         assert isinstance(source, Buffer)
-        accesses.append(parameters.memory(names[1], accumulator, source.storage, right, lane, 1, general=True))
+        accesses.append(parameters.memory(names[1], source.dtype, source.storage, right, lane, 1, general=True))
         lines = digits_of(parameters, names[1], right, range(len(front), lane))
     form = PanelForm(
         left=accesses[0],
