@@ -8,8 +8,8 @@ from types import MappingProxyType
 from ocl_ir.graph.build import Buffer, Node, Scalar
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.values import Computed, Fold, Leaf, Lookup, Matrices, Operation, Product, Value, laid_out
-from ocl_runtime.plan.kernels.form import Access, Fetch, Parameters, Term
-from ocl_runtime.plan.kernels.naming import leaf_names
+from ocl_runtime.plan.kernels.form import Access, Fetch, Output, Parameters, Term
+from ocl_runtime.plan.kernels.naming import leaf_names, output_names
 from ocl_runtime.plan.kernels.windows import Window
 
 
@@ -96,6 +96,17 @@ def reached(
                 made.append(parameters.memory(name, *memory, general=general))
             else:
                 made.append(parameters.iota(name, source.dtype, layout, axis, lanes))
+    return tuple(made)
+
+
+def stored_at(
+    parameters: Parameters, outputs: Sequence[Output], layouts: Sequence[Layout], lanes: int = 1
+) -> tuple[tuple[int, Access], ...]:
+    """What a product stores, by the number of its value, and how the kernel reaches it."""
+    made = []
+    for name, output, layout in zip(output_names(len(outputs)), outputs, layouts, strict=True):
+        memory = output.dtype, output.storage, layout, layout.ndim - 1, lanes
+        made.append((output.value, parameters.memory(name, *memory, general=True)))
     return tuple(made)
 
 

@@ -18,10 +18,10 @@ from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.layout import Layout
 from ocl_ir.types import LANES
 from ocl_runtime.plan.fusion.values import Product, Split, Value, dtype_of, leaf_layouts
-from ocl_runtime.plan.kernels.accesses import reached
-from ocl_runtime.plan.kernels.form import Access, Output, Parameters, index_dtype
+from ocl_runtime.plan.kernels.accesses import reached, stored_at
+from ocl_runtime.plan.kernels.form import Output, Parameters, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
-from ocl_runtime.plan.kernels.naming import leaf_names, output_names
+from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, parts_of, sum_of_parts
 from ocl_runtime.plan.kernels.products.packing import pack, sources_of
 from ocl_runtime.plan.kernels.products.panel import Panel
@@ -166,7 +166,7 @@ def panel_launches(
         left=accesses[0],
         right=accesses[1],
         values=reached(stored.values, names[2:], each, parameters, 1, general=True),
-        outputs=_outputs(parameters, stored.outputs, each[-len(stored.outputs) :]),
+        outputs=stored_at(parameters, stored.outputs, each[-len(stored.outputs) :]),
         lanes=panel.lanes if _in_vectors(stored.values, each) else 1,
         specs=tuple(parameters.specs),
         batch=len(front),
@@ -235,17 +235,6 @@ class _Grid(NamedTuple):
         told = self._asdict() | {"blocks_down": down, "blocks_across": across}
         del told["matrices"]
         return told
-
-
-def _outputs(
-    parameters: Parameters, outputs: Sequence[Output], layouts: Sequence[Layout]
-) -> tuple[tuple[int, Access], ...]:
-    """What is stored, by the number of its value, and how the kernel reaches it."""
-    made = []
-    for name, output, layout in zip(output_names(len(outputs)), outputs, layouts, strict=True):
-        memory = output.dtype, output.storage, layout, layout.ndim - 1, 1
-        made.append((output.value, parameters.memory(name, *memory, general=True)))
-    return tuple(made)
 
 
 def _in_vectors(values: Sequence[Value], layouts: Sequence[Layout]) -> bool:

@@ -15,10 +15,10 @@ from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.layout import Layout
 from ocl_ir.types import U32, Pointer
 from ocl_runtime.plan.fusion.values import Product, leaf_layouts
-from ocl_runtime.plan.kernels.accesses import reached
-from ocl_runtime.plan.kernels.form import Access, Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.accesses import reached, stored_at
+from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
-from ocl_runtime.plan.kernels.naming import leaf_names, output_names
+from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.candidates import box_width, chosen, is_turned, tile_parts, tiles, width
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, sum_of_parts
 from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
@@ -123,7 +123,7 @@ def tile_launches(
     results = each[-len(stored.outputs) :]
     lanes = _lanes(stored, results, n, target)
     terms = reached(stored.values, names[2:], each, parameters, lanes)
-    outputs = _outputs(parameters, stored.outputs, results, lanes)
+    outputs = stored_at(parameters, stored.outputs, results, lanes)
     form = TileForm(
         left=operands[0],
         right=operands[1],
@@ -158,17 +158,6 @@ def _lanes(stored: Elements, results: Sequence[Layout], columns: int, target: Ta
     lanes = lanes_for(stored.values, dtypes, replace(target, vector_bytes=UNIT_BYTES))
     fits = columns % lanes == 0 and all(aligned(layout, layout.ndim - 1, lanes) for layout in results)
     return lanes if fits else 1
-
-
-def _outputs(
-    parameters: Parameters, outputs: Sequence[Output], layouts: Sequence[Layout], lanes: int
-) -> tuple[tuple[int, Access], ...]:
-    """What is stored, by the number of its value, and how the kernel reaches it."""
-    made = []
-    for name, output, layout in zip(output_names(len(outputs)), outputs, layouts, strict=True):
-        memory = output.dtype, output.storage, layout, layout.ndim - 1, lanes
-        made.append((output.value, parameters.memory(name, *memory, general=True)))
-    return tuple(made)
 
 
 def _bounds(side: Side) -> list[Layout]:
