@@ -26,6 +26,7 @@ def blocks_of(queries: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if queries:
             patch.setattr(attention_blocks, "_SCORE_BYTES", dict.fromkeys(("cpu", "gpu"), 1))
+            patch.setattr(attention_blocks, "_CAUSAL_BYTES", dict.fromkeys(("cpu", "gpu"), 1))
             patch.setattr(attention_blocks, "_LEAST_QUERIES", dict.fromkeys(("cpu", "gpu"), queries))
         yield
 

@@ -27,7 +27,9 @@ _SCORE_BYTES = {"cpu": 1 << 25, "gpu": 1 << 28}
 """Of a block, at most, as long as it has no fewer queries of each head than `_LEAST_QUERIES`."""
 _LEAST_QUERIES = {"cpu": 128, "gpu": 256}
 _CAUSAL_BLOCKS = 8
-"""Of what is causal, at least: 9/16 of all scores are computed then, where queries see half."""
+"""Of what is causal: 9/16 of all scores are computed then, where queries see half."""
+_CAUSAL_BYTES = {"cpu": 1 << 20, "gpu": 1 << 26}
+"""Of scores of such a block, at least: else it costs more to begin it than it saves."""
 
 
 class Block(NamedTuple):
@@ -55,7 +57,7 @@ class Scores(NamedTuple):
         bytes_of_all = math.prod(self.q.shape[:-1]) * m * (8 if self.dtype is F64 else 4)
         count = -(-bytes_of_all // _SCORE_BYTES[kind])
         if self.causal:
-            count = max(count, _CAUSAL_BLOCKS)
+            count = max(count, min(_CAUSAL_BLOCKS, bytes_of_all // _CAUSAL_BYTES[kind]))
         rows = -(-n // max(1, min(plain(count), plain(n // _LEAST_QUERIES[kind]))))
         blocks = []
         for number in range(plain(-(-n // max(rows, 1)))):
