@@ -18,6 +18,7 @@ from ocl_runtime.arrays.functions.joining import pad
 from ocl_runtime.arrays.functions.manipulation import reshape
 from ocl_runtime.arrays.meaning.convolutions import Taps, convolution, padded, windows
 from ocl_runtime.arrays.meaning.dtypes import iinfo
+from ocl_runtime.arrays.meaning.line_convolutions import convolution_of_lines
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, Error, ShapeError
@@ -67,9 +68,9 @@ def conv(
         raise DTypeError("conv of bools", place=calling_line(), remedy="convert first: astype(x, int32)")
     taps = _taps("conv", x, w.shape[2:], stride, padding, _numbers("conv", "dilation", dilation, rank))
     dtype = common_dtype((x._node, w._node), x._executor)
-    on_cpu = x._executor.target.kind == "cpu"
-    node = convolution(cast(x._node, dtype), cast(w._node, dtype), taps, count, caller(), prefers_lines=on_cpu)
-    return Array(node, x._executor)
+    operands = cast(x._node, dtype), cast(w._node, dtype)
+    node = convolution_of_lines(*operands, taps, count, caller()) if x._executor.target.kind == "cpu" else None
+    return Array(node or convolution(*operands, taps, count, caller()), x._executor)
 
 
 def max_pool(x: ArrayLike, /, window: PerAxis, stride: PerAxis | None = None, padding: Padding = 0) -> Array:

@@ -71,82 +71,31 @@ def windows(x: Node, taps: Sequence[Taps], where: Where) -> Node:
     return graph.permute(x, (*range(front), *behind[1::2], *behind[::2]))
 
 
-def lines(x: Node, taps: Sequence[Taps], where: Where) -> Node:
-    """The windows that are moved by 1 over the last axes of a node, which has what is around them, and one more place
-    along the first of these: a view with the axes in front, those of the elements of a window, and one of windows.
-
-    A window begins at each place of the axes behind the first, even where it reaches over their ends. So what an
-    element is in each window is a line in memory."""
-    front = len(x.shape) - len(taps)
-    steps = Layout.contiguous(x.shape[front:]).strides
-    places = (x.shape[front] - taps[0].reach) * steps[0]
-    x = graph.reshape(x, (*x.shape[:front], math.prod(x.shape[front:])))
-    x = _moved(x, places, where)
-    x = graph.permute(x, (*range(front), front + 1, front))  # places, and what is behind them
-    for each, step in zip(taps, steps, strict=True):
-        x = _moved(x, (each.reach - 1) * step + 1, where)
-        x = graph.index(x, (*map(_whole, x.shape[:-1]), Span(0, each.dilation * step, each.length)), where)
-        *before, places_axis, behind, element = range(len(x.shape))
-        x = graph.permute(x, (*before, element, places_axis, behind))
-    return graph.index(x, (*map(_whole, x.shape[:-1]), 0), where)
-
-
-def _moved(x: Node, length: int, where: Where) -> Node:
-    """All windows of a length over the last axis."""
-    count = x.shape[-1] - length + 1
-    return graph.move(x, Step("windows", (count, length)), (*x.shape[:-1], count, length), where)
-
-
-def convolution(
-    x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where, *, prefers_lines: bool = False
-) -> Node:
+def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where) -> Node:
     """The sums of products of weights (channels of the result, channels of a group, …) and what they lie over in `x`
     (…, channels, …), both of one dtype. The result lies as `x` does, channels first or last; so it does, and so do the
-    products of each sum follow each other, whether `x` has been computed or not.
-
-    Who `prefers_lines` multiplies what lies in memory as a line, for which some windows more are computed, and left out
-    of the result.
-    """
+    products of each sum follow each other, whether `x` has been computed or not."""
     (batch, channels), (made, of_group) = x.shape[:2], weights.shape[:2]
     counts = tuple(each.count(length) for each, length in zip(taps, x.shape[2:], strict=True))
     shape: Shape = (batch, made, *counts)
     per, taken, places = made // groups, math.prod(weights.shape[1:]), math.prod(counts)
-    as_lines = prefers_lines and per > 1 and not _is_channels_last(x) and are_lines_worth_it(x.shape[2:], taps)
-    seen = padded(x, [taps[0]._replace(behind=taps[0].behind + 1), *taps[1:]] if as_lines else taps, where)
-    if groups == 1 and not as_lines:  # a new axis is a view of anything
+    seen = padded(x, taps, where)
+    if groups == 1:  # a new axis is a view of anything
         seen = graph.index(seen, (_whole(batch), None, *map(_whole, seen.shape[1:])), where)
     else:
         seen = graph.reshape(seen, (batch, groups, of_group, *seen.shape[2:]))
-    rows = graph.expand(graph.reshape(weights, (groups, per, taken)), (batch, groups, per, taken), where)
-    if as_lines:
-        wide = (counts[0], *seen.shape[4:])
-        columns = graph.reshape(lines(seen, taps, where), (batch, groups, taken, math.prod(wide)))
-        product = graph.reshape(graph.contract(rows, columns, where, tf32=in_tf32()), (batch, made, *wide))
-        return graph.index(product, tuple(map(_whole, shape)), where)
     seen = windows(seen, taps, where)  # (batch, groups, channels of a group, taps…, places…)
     if per == 1 and channels:
         return graph.reshape(_added_up(seen, weights, len(taps), where), shape)
-    if groups == 1 and _is_channels_last(x):
+    if groups == 1 and is_channels_last(x):
         seen = graph.index(seen, (_whole(batch), 0, *map(_whole, seen.shape[2:])), where)
         return _channels_last(seen, weights, shape, where)
+    rows = graph.expand(graph.reshape(weights, (groups, per, taken)), (batch, groups, per, taken), where)
     columns = graph.reshape(seen, (batch, groups, taken, places))
     return graph.reshape(graph.contract(rows, columns, where, tf32=in_tf32()), shape)
 
 
-_MOST_MORE = 2
-"""Windows that are computed for each that is wanted, at most."""
-
-
-def are_lines_worth_it(space: Sequence[int], taps: Sequence[Taps]) -> bool:
-    """Whether few others come with windows that are lines. Those of one element or along one axis are lines anyway."""
-    if len(taps) == 1 or any(each.stride != 1 for each in taps) or all(each.length == 1 for each in taps):
-        return False
-    others = list(zip(taps[1:], space[1:], strict=True))
-    wide = math.prod(each.before + length + each.behind for each, length in others)
-    return wide <= _MOST_MORE * math.prod(each.count(length) for each, length in others)
-
-
-def _is_channels_last(x: Node) -> bool:
+def is_channels_last(x: Node) -> bool:
     """Whether the channels of each place lie next to each other."""
     order = None if x.flat else order_in_memory((x,))
     return order is not None and order[-1] == 1

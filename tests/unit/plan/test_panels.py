@@ -16,7 +16,8 @@ from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import Layout
 from ocl_ir.types import C64, F16, F32, F64, I32, DType, Pointer
-from ocl_runtime.arrays.meaning.convolutions import Taps, are_lines_worth_it, convolution
+from ocl_runtime.arrays.meaning.convolutions import Taps, convolution
+from ocl_runtime.arrays.meaning.line_convolutions import convolution_of_lines
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.products import panels
 from ocl_runtime.plan.kernels.products.contraction import Contraction
@@ -208,7 +209,9 @@ def test_windows_of_a_convolution_are_lines(desk: Desk, layer: str, dtype: str) 
     x = whole_numbers(batch, channels, *space, dtype=dtype)
     w = whole_numbers(results, channels // groups, *kernel, dtype=dtype, seed=1)
     taps = [Taps(n, 1, d, *pair) for n, d, pair in zip(kernel, dilation, pairs, strict=True)]
-    root = convolution(desk.buffer(x), desk.buffer(w), taps, groups, "", prefers_lines=True)
+    root = convolution_of_lines(desk.buffer(x), desk.buffer(w), taps, groups, "")
+    if root is None:  # along one axis windows are lines anyway
+        root = convolution(desk.buffer(x), desk.buffer(w), taps, groups, "")
     names = [launch.kernel.name for launch in desk.plan(root).launches]
     assert names[-2:] == ["pack_panels", "contract"]
     assert set(names[:-2]) <= {"fill", "copy"}
@@ -218,12 +221,19 @@ def test_windows_of_a_convolution_are_lines(desk: Desk, layer: str, dtype: str) 
     np.testing.assert_array_equal(desk.values(root), expected)
 
 
-def test_windows_are_lines_only_where_few_others_come_with_them() -> None:
-    assert are_lines_worth_it((56, 56), [Taps(3, 1, 1, 1, 1)] * 2)
-    assert not are_lines_worth_it((56, 56), [Taps(3, 2, 1, 1, 1)] * 2)
-    assert not are_lines_worth_it((28, 28), [Taps(28)] * 2)
-    assert not are_lines_worth_it((56, 56), [Taps(1)] * 2)
-    assert not are_lines_worth_it((56,), [Taps(3)])
+@pytest.mark.parametrize(("space", "taps", "is_lines"), [
+    ((56, 56), [Taps(3, 1, 1, 1, 1)] * 2, True),
+    ((56, 56), [Taps(3, 2, 1, 1, 1)] * 2, False),
+    ((28, 28), [Taps(28)] * 2, False),
+    ((56, 56), [Taps(1)] * 2, False),
+    ((56,), [Taps(3)], False),
+])  # fmt: skip
+def test_windows_are_lines_only_where_few_others_come_with_them(
+    desk: Desk, space: tuple[int, ...], taps: list[Taps], is_lines: bool
+) -> None:
+    x = desk.buffer(whole_numbers(1, 2, *space))
+    w = desk.buffer(whole_numbers(4, 2, *[each.length for each in taps]))
+    assert (convolution_of_lines(x, w, taps, 1, "") is not None) == is_lines
 
 
 # ---------------------------------------------------------------------- what is computed of each element
