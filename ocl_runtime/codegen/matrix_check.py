@@ -58,11 +58,15 @@ def verdicts(device: Device, cache_folder: Path | None) -> Mapping[str, str]:
 
 
 def _kept(content: bytes | None, key: str) -> dict[str, str] | None:
+    """What a file says of a device, if it does: a damaged one says nothing."""
     try:
-        named, found = json.loads(content or b"")
+        said = json.loads(content or b"")
     except ValueError:
         return None
-    return found if named == key else None
+    match said:
+        case [named, dict() as faults] if named == key and all(isinstance(each, str) for each in faults.values()):
+            return faults
+    return None
 
 
 def _found_out(device: Device) -> dict[str, str]:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ocl_runtime.plan.planner import Fusion
 
 _RULES = {rule.__name__: " ".join((rule.__doc__ or "").split()).rstrip(".") for rule in RULES} | {
-    "product": "Elementwise operations over the results of a product of matrices, which nothing else reads"
+    "product": "Elementwise operations over the results of a product of matrices, which nothing else reads",
+    "operand": "Elementwise operations whose result a product of matrices alone reads, and packs",
 }
 
 
@@ -65,7 +66,7 @@ def bundles_text(fusion: Fusion) -> str:
         over = f"over {_numbers(bundle.shape)}{reduced}"
         lines += ["", f"bundle {number}: {becomes}, {over}", f"  computes {_all(names, roots)}"]
         for rule, first, second, reason in attempts:
-            if not reason and first | second <= {*roots}:
+            if not reason and second <= {*roots} and (rule == "operand" or first <= {*roots}):
                 lines.append(f"  joins {_all(names, first)} and {_all(names, second)}: {rule}")
                 rules[rule] = None
         stored = [result.group.root for result in bundle.results]
@@ -74,7 +75,7 @@ def bundles_text(fusion: Fusion) -> str:
         lines += [f"  keeps {_all(names, kept)} in registers"] if kept else []
     apart: dict[tuple[int, int], str] = {}
     for rule, first, second, reason in attempts:  # those of larger drafts come later, and say what holds in the end
-        pair = bundle_of[next(iter(first))], bundle_of[next(iter(second))]
+        pair = bundle_of.get(next(iter(first)), 0), bundle_of.get(next(iter(second)), 0)
         if reason and pair[0] != pair[1]:
             rules[rule] = None
             sides = f"{_all(names, first)} (bundle {pair[0]}) and {_all(names, second)} (bundle {pair[1]})"

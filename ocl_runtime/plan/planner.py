@@ -248,13 +248,7 @@ class _Planner:
         """A product of matrices, and what its kernel computes of that."""
         memory, values = self._memory, self._memory.values(bundle)
         contraction = products.contraction_of(root, values[:2])
-        left, right = (
-            side.leaf if side.computed or isinstance(side.leaf.source, Buffer) else self._dense(side.leaf)
-            for side in contraction.sides
-        )
-        contraction = replace(contraction, left=left, right=right)
-        if not products.is_read_in_place(contraction, self._executor.target):
-            contraction = replace(contraction, right=self._dense(right))
+        contraction = products.readable(contraction, self._dense, self._executor.target)
         outputs = []
         for result in bundle.results:
             node, layout = result.group.root, Layout.contiguous(bundle.shape)

@@ -51,7 +51,8 @@ def attention(
     bfloat16; the weights are rounded to the dtype before they multiply `v`. Where warpgroups multiply (NVIDIA, compute
     capability 9.0) halves of up to 128 elements are one kernel, which stores no scores (fewer than 64 or 128 are padded
     before). All else is a product, a softmax and a product, of long sequences in blocks of queries: then scores of one
-    block are stored, the work is started at once, and a causal block leaves out the keys that it does not see.
+    block are stored, the work is started at once (`explain` finds it computed), and a causal block leaves out the keys
+    that it does not see.
 
     Raises `DTypeError` for integers and complex numbers, `ShapeError` for shapes that do not fit.
 

@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 from ocl_ir.graph import build as graph
 from ocl_ir.guards import plain
-from ocl_ir.layout import broadcast_shapes
+from ocl_ir.layout import Layout, broadcast_shapes
 from ocl_ir.source_line import caller
-from ocl_ir.types import BOOL, F64, DType
+from ocl_ir.types import BOOL, F64, I32, DType
 from ocl_runtime.arrays.array import Array
 from ocl_runtime.arrays.core import compute_together
-from ocl_runtime.arrays.functions.creation import arange, empty
 from ocl_runtime.arrays.functions.elementwise import astype, exp, where
 from ocl_runtime.arrays.functions.manipulation import broadcast_to, expand_dims, matrix_transpose, reshape
 from ocl_runtime.arrays.functions.statistics import max as max_of
@@ -85,12 +84,20 @@ class Scores(NamedTuple):
             else:
                 scores = scores + astype(of_block, scores.dtype)
         if self.causal:
-            row, column = arange(begin, end)[:, None], arange(keys)[None, :]
+            row, column = self._counted(begin, end)[:, None], self._counted(0, keys)[None, :]
             scores = where(column <= row + (m - n), scores, -math.inf)
         largest = max_of(scores, axis=-1, keepdims=True)
         weights = exp(scores - where(largest == -math.inf, 0, largest))
         total = sum_of(weights, axis=-1, keepdims=True)
         return weights / where(total == 0, 1, total)
+
+    def _counted(self, begin: int, end: int) -> Array:
+        """Numbers of queries or keys, in the runtime of both."""
+        return Array(graph.iota(I32, Layout((end - begin,), (1,), begin), caller()), self.q._executor)
+
+    def empty(self, length: int) -> Array:
+        """Memory for a row of such a length for each query."""
+        return Array(graph.undefined(self.dtype, (*self.q.shape[:-1], length), caller()), self.q._executor)
 
 
 def attended(scores: Scores, v: Array) -> Array:
@@ -105,7 +112,7 @@ def attended(scores: Scores, v: Array) -> Array:
     if len(blocks) == 1:
         return of(blocks[0])
     compute_together([q, scores.k, v, *scores.masks])
-    result = empty((*q.shape[:-1], v.shape[-1]), dtype=dtype.public, device=q.device)
+    result = scores.empty(v.shape[-1])
     for block in blocks:
         result[..., block.begin : block.end, :] = of(block)
         compute_together([result])
@@ -138,7 +145,7 @@ def gradients(scores: Scores, v: Array, gradient: Array) -> tuple[Array, Array, 
         compute_together([q, k, v, gradient, *scores.masks])
     by_queries, by_keys, by_values = of(last)  # which sees all keys
     if others:
-        part, by_queries = by_queries, empty(q.shape, dtype=dtype.public, device=q.device)
+        part, by_queries = by_queries, scores.empty(q.shape[-1])
         by_queries[..., last.begin :, :] = part
         compute_together([by_queries, by_keys, by_values])
     for block in others:

@@ -14,7 +14,8 @@ from ocl_ir.graph.build import Contract, Node, Scalar
 from ocl_runtime.plan.fusion.bundles import Bundle
 from ocl_runtime.plan.fusion.decisions import Attempt, Decisions
 from ocl_runtime.plan.fusion.operands import along_places, places_of
-from ocl_runtime.plan.fusion.values import Computed, Leaf, Lookup, Operation, Value, laid_out
+from ocl_runtime.plan.fusion.values import Computed, Leaf, Lookup, Operation, Value, dtype_of, laid_out
+from ocl_runtime.plan.fusion.write_order import memory_of
 
 _MOST_LEAVES, _MOST_OPERATIONS = 3, 8
 """Of an operand; what is more is computed again for too many tiles, or in a kernel that has too many arguments."""
@@ -32,6 +33,8 @@ def with_prologues(
         return list(bundles)
     made_by = {bundle.results[0].group.root: bundle for bundle in bundles if _is_prologue(bundle, needed)}
     readers = Counter(leaf.source for bundle in bundles for leaf in bundle.leaves if leaf.computed)
+    # What is written over in place is read before; a product may come later.
+    written = {memory_of(base) for bundle in bundles if (base := bundle.groups[0].base) is not None}
     joined: set[Node] = set()
     made = []
     for bundle in bundles:
@@ -39,6 +42,8 @@ def with_prologues(
         for number, side in enumerate(operands if isinstance(root, Contract) else ()):
             producer = made_by.get(side.source) if isinstance(side, Leaf) and side.computed else None
             if producer is None or not isinstance(side, Leaf) or readers[side.source] != 1:
+                continue
+            if not written.isdisjoint(map(memory_of, producer.leaves)):
                 continue
             computed = _computed(side, producer)
             if computed is None:
@@ -50,8 +55,8 @@ def with_prologues(
                 joined.add(side.source)
                 if decisions is not None:
                     first, second = frozenset((side.source,)), frozenset(group.root for group in bundle.groups)
-                    decisions.attempts.append(Attempt("prologue of a product", first, second, ""))
-        made.append(replace(bundle, values=(*operands, *bundle.values[2:])) if joined else bundle)
+                    decisions.attempts.append(Attempt("operand", first, second, ""))
+        made.append(replace(bundle, values=(*operands, *bundle.values[2:])))
     return [bundle for bundle in made if bundle.results[0].group.root not in joined]
 
 
@@ -62,6 +67,7 @@ def _is_prologue(bundle: Bundle, needed: Collection[Node]) -> bool:
     (result,), last = bundle.results, len(bundle.values) - 1
     operations = sum(not isinstance(value, Leaf) for value in bundle.values)
     known = all(isinstance(value, Leaf | Lookup | Operation) for value in bundle.values) and result.value == last
+    known = known and not any(dtype_of(value).is_complex for value in bundle.values)  # of which vectors are shorter
     fits = 0 < len(laid_out(bundle.values)) <= _MOST_LEAVES and 0 < operations <= _MOST_OPERATIONS
     return known and fits and result.group.root not in needed
 

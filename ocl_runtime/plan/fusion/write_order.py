@@ -26,7 +26,7 @@ def readers_first(groups: Sequence[Group]) -> list[Group]:
     """By memory, the groups that read it, in order."""
     for index, group in enumerate(groups):
         for leaf in group.leaves:
-            readers.setdefault(_memory(leaf), []).append(index)
+            readers.setdefault(memory_of(leaf), []).append(index)
     done: set[int] = set()
     order: list[Group] = []
 
@@ -38,7 +38,7 @@ def readers_first(groups: Sequence[Group]) -> list[Group]:
         if index in done:
             continue
         if group.base is not None:
-            for reader in readers[_memory(group.base)]:
+            for reader in readers[memory_of(group.base)]:
                 if reader != index and reader not in done and groups[reader].base is None:
                     before = _before(reader, groups, number, done)
                     if before is not None and index not in before:
@@ -48,7 +48,8 @@ def readers_first(groups: Sequence[Group]) -> list[Group]:
     return order
 
 
-def _memory(leaf: Leaf) -> Hashable:
+def memory_of(leaf: Leaf) -> Hashable:
+    """What says whether two leaves are in the same memory."""
     source = leaf.source
     return source if leaf.computed or not isinstance(source, Buffer) else id(source.storage)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ocl_runtime as ocl
-from ocl_ir.types import F32
+from ocl_ir.types import F32, F64
 from ocl_runtime.arrays.functions import attention_blocks
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
@@ -98,6 +98,28 @@ def test_blocks_share_kernels_and_a_plan(runtime: Runtime, in_blocks: None) -> N
 def test_keys_that_nobody_sees_are_left_out(in_blocks: None) -> None:
     seen = [block.keys for block in attention_blocks.Scores(*operands()[:2], [], F32, True, 1.0).blocks()]
     assert seen == list(range(QUERIES, N + 1, QUERIES))
+
+
+@pytest.mark.parametrize("function", [attended, gradients])
+@pytest.mark.parametrize("causal", [False, True])
+def test_arrays_of_another_runtime(device: Device, in_blocks: None, function: Any, causal: bool) -> None:
+    with ocl.use(Runtime(device)):
+        arrays = operands()
+    with ocl.use(Runtime(device)):
+        ocl.compute(*function(causal, *arrays))
+
+
+def test_blocks_of_long_and_of_causal_sequences() -> None:
+    def count(heads: int, n: int, dtype: Any, causal: bool) -> int:
+        q = ocl.zeros((heads, n, 8), dtype=dtype.public)
+        return len(attention_blocks.Scores(q, q, [], dtype, causal, 1.0).blocks())
+
+    kind = ocl.zeros(1)._executor.target.kind
+    n = {"cpu": 4096, "gpu": 16384}[kind]
+    assert count(1, n // 4, F32, False) == 1
+    assert count(1, n // 4, F32, True) == 4
+    assert count(1, n, F32, True) == 8
+    assert 2 * count(4, n, F32, False) == count(4, n, F64, False)
 
 
 @pytest.mark.parametrize("function", [attended, gradients])

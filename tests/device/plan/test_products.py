@@ -84,6 +84,17 @@ def test_products_are_those_of_numpy(
         compare(left, right, dtype)
 
 
+def test_real_numbers_are_made_of_complex_ones(packing: ocl.Runtime) -> None:
+    """Of which vectors are shorter than those that are packed."""
+    random = np.random.default_rng(0)
+    z = (random.integers(-3, 4, (65, 40)) + 1j * random.integers(-3, 4, (65, 40))).astype("c8")
+    right = random.integers(-2, 3, (40, 130)).astype("f4")
+    with ocl.use(packing):
+        np.testing.assert_array_equal((ocl.real(ocl.asarray(z)) @ ocl.asarray(right)).numpy(), z.real @ right)
+        found = (ocl.abs(ocl.asarray(z)) @ ocl.asarray(right)).numpy()
+        np.testing.assert_allclose(found, np.abs(z) @ right, rtol=1e-5, atol=1e-3)
+
+
 WHOLE = (slice(None), slice(None))
 TILES = {
     "f4": ((33, 20, 35), (16, 8, 64), (1, 300, 17)),

@@ -26,9 +26,9 @@ NOTHING = DonationIndices((), ())
 SHIFTED = "exp(x - max(x))"
 
 
-def fused(expression: str, *declarations: str) -> Fusion:
+def fused(expression: str, *declarations: str, target: Target = TARGET) -> Fusion:
     fusions: list[Fusion] = []
-    planner = Planner(TARGET, F32)
+    planner = Planner(target, F32)
     parsed = parse(expression, declarations, planner)
     Template(Unplanned(Structure([parsed.node]), NOTHING, fusions.append, parsed.names), planner)
     (fusion,) = fusions
@@ -37,6 +37,25 @@ def fused(expression: str, *declarations: str) -> Fusion:
 
 def structure_of(expression: str, *declarations: str) -> Structure:
     return Structure([parse(expression, declarations, Planner(TARGET, F32)).node])
+
+
+def test_an_operand_that_is_packed() -> None:
+    target = Target(kind="cpu", compute_units=2, vector_bytes=64)
+    fusion = fused("(tanh(x) * 2) @ w + 1", "x:f32[512,512]", "w:f32[512,512]", target=target)
+    assert bundles_text(fusion) == (
+        "1 bundle of 3 groups\n"
+        "\n"
+        "bundle 1: kernels pack_panels, contract_add, over [512, 512]\n"
+        "  computes %2, y\n"
+        "  joins %2 and y: product\n"
+        "  joins %1 and %2, y: operand\n"
+        "  stores y: it is wanted\n"
+        "  keeps %2 in registers\n"
+        "\n"
+        "rules:\n"
+        "  product: Elementwise operations over the results of a product of matrices, which nothing else reads\n"
+        "  operand: Elementwise operations whose result a product of matrices alone reads, and packs\n"
+    )
 
 
 def test_groups_and_bundles_of_a_softmax_of_everything() -> None:

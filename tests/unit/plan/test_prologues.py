@@ -9,6 +9,7 @@ import pytest
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
+from ocl_ir.indices import Span
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32, I32
 from ocl_runtime.plan.kernels.products import launches, panels
@@ -59,9 +60,17 @@ def scaled_inner_axis_of_both(desk: Desk) -> tuple[Node, Node]:
     return scaled, op("add", op("mul", right, number(0.5, right)), graph.expand(graph.reshape(scales, (K, 1)), (K, N)))
 
 
-def transposed(desk: Desk) -> tuple[Node, Node]:
-    left, right = desk.buffer(real(K, M)), desk.buffer(real(N, K, seed=1))
-    return turned(op("exp", left)), turned(op("maximum", right, number(0, right)))
+def parts(desk: Desk) -> tuple[Node, Node]:
+    """Of what is computed, and of what it is computed of."""
+    left = graph.index(desk.buffer(real(M + 3, K + 5)), (Span(2, 1, M + 1), Span(4, 1, K + 1)))
+    right = graph.index(desk.buffer(real(2 * K, N + 3, seed=1)), (Span(1, 2, K), Span(3, 1, N)))
+    return graph.index(op("exp", left), (Span(1, 1, M), Span(1, 1, K))), op("maximum", right, number(0, right))
+
+
+def one_factor_for_each_batch(desk: Desk) -> tuple[Node, Node]:
+    """A matrix that all batches share, and one that a factor makes different."""
+    left, right = op("exp", desk.buffer(real(1, M, K))), graph.expand(desk.buffer(real(K, N, seed=1)), (3, K, N))
+    return graph.expand(left, (3, M, K)), op("mul", right, graph.expand(desk.buffer(real(3, 1, 1, seed=2)), (3, K, N)))
 
 
 def masked(desk: Desk) -> tuple[Node, Node]:
@@ -98,7 +107,8 @@ def gathered_rows(desk: Desk) -> tuple[Node, Node]:
 CASES: dict[str, Callable[[Desk], tuple[Node, Node]]] = {
     made.__name__: made
     for made in (
-        cast, scaled_rows, scaled_inner_axis_of_both, transposed, masked, batches_of_one_right_matrix, rounded_halves,
+        cast, scaled_rows, scaled_inner_axis_of_both, parts, one_factor_for_each_batch, masked,
+        batches_of_one_right_matrix, rounded_halves,
         gathered_rows,
     )
 }  # fmt: skip
@@ -141,6 +151,36 @@ def test_what_is_long_is_computed_once(desk: Desk) -> None:
     for seed in range(3):
         several = op("add", several, desk.buffer(real(M, K, seed=seed)))
     assert names(desk, graph.contract(several, right))[0] == "add"
+
+
+def test_what_would_be_read_one_by_one_is_stored(desk: Desk) -> None:
+    left, right = desk.buffer(real(K, M)), desk.buffer(real(K, N, seed=1))
+    assert "exp" in names(desk, graph.contract(turned(op("exp", left)), right))
+    mixed = op("add", desk.buffer(real(K, K)), turned(desk.buffer(real(K, K, seed=2))))
+    assert "add" in names(desk, graph.contract(mixed, right))
+
+
+def test_a_matrix_of_places_that_batches_share_is_stored_once(desk: Desk) -> None:
+    scaled = op("neg", desk.buffer(real(3, M, K)))
+    places = graph.convert(graph.iota(I32, Layout((3, K, N), (0, N, 1))), F32)
+    root = graph.contract(scaled, places)
+    assert names(desk, root)[-2:] == ["pack_panels", "contract"]
+    expected = -real(3, M, K).astype("f8") @ np.arange(K * N, dtype="f8").reshape(K, N)
+    np.testing.assert_allclose(desk.values(root), expected, rtol=1e-5, atol=1e-2)
+
+
+def test_what_is_written_over_is_read_before(desk: Desk) -> None:
+    """Without a copy of what is written over, since the product may come after the write."""
+    x, right = desk.buffer(real(M, K)), desk.buffer(real(K, N, seed=1))
+    own = op("neg", x)  # whose memory is the plan's
+    product = graph.contract(op("mul", own, number(2, own)), right)
+    written = graph.assign(own, Layout((K,), (1,), 0), graph.scalar(0.0, F32, (K,)))
+    planned = desk.plan(written, product)
+    assert "copy" not in [launch.kernel.name for launch in planned.launches]
+    desk.runtime.run(planned)
+    np.testing.assert_allclose(
+        desk.host(planned.results[1]), -2 * real(M, K) @ real(K, N, seed=1), rtol=1e-4, atol=1e-4
+    )
 
 
 def test_a_gpu_stores_operands() -> None:

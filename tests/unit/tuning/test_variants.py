@@ -93,6 +93,14 @@ def test_instructions_of_matrices_have_tiles_of_their_own() -> None:
     ), "a record for operands that are copied says nothing of others"
 
 
+def test_panels_are_no_wider_than_a_matrix_that_may_be_read_where_it_lies() -> None:
+    one_for_all = Layout((8, 200, 2000), (0, 2000, 1))
+    for columns, shapes in ((40, {(8, 2)}), (70, {(8, 2), (6, 4)})):  # of 16 lanes
+        contraction = product(200, columns, 2000, batch=(8,))
+        contraction = replace(contraction, left=contraction.left._replace(layout=one_for_all))
+        assert {made.shape for made in variants(contraction, CPU) if made.kind == "panels"} == shapes
+
+
 def test_texts_stay_what_they_are() -> None:
     """What is on disk is read by these."""
     assert str(Variant("tiles", (2, 2, 4, 2), 3)) == "tiles 2x2x4x2 parts 3"

@@ -22,7 +22,7 @@ from ocl_runtime.plan.kernels.products.tiles import uses_tiles
 from ocl_runtime.plan.launch import Launch
 
 
-def readable(
+def copied(
     contraction: Contraction, allocate: Callable[[int], Storage], lowering: Lowering
 ) -> tuple[Contraction, list[Launch]]:
     """A product of operands that can be read fast, and the launches that copy what cannot be; mostly the product itself

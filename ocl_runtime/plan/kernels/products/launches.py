@@ -7,20 +7,22 @@ measured (`ocl_runtime.tuning`), on what was the fastest there; on nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from ocl_ir.graph.build import Contract, Storage, buffer
+from ocl_ir.graph.build import Buffer, Contract, Storage, buffer
 from ocl_ir.layout import Layout
 from ocl_ir.types import TF32
 from ocl_runtime.plan.fusion.groups import Group
-from ocl_runtime.plan.fusion.values import Computed, Leaf, Matrices, Split, Value
+from ocl_runtime.plan.fusion.values import Computed, Leaf, Matrices, Split, Value, leaf_layouts
 from ocl_runtime.plan.kernels.elementwise import elementwise_launch
 from ocl_runtime.plan.kernels.lowering import PRODUCTS, Lowering
 from ocl_runtime.plan.kernels.products import panels
 from ocl_runtime.plan.kernels.products.blocks import Block, block_launches
 from ocl_runtime.plan.kernels.products.candidates import is_worth_copying
-from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements
-from ocl_runtime.plan.kernels.products.copies import readable
+from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side
+from ocl_runtime.plan.kernels.products.copies import copied
+from ocl_runtime.plan.kernels.products.packing import is_in_vectors
 from ocl_runtime.plan.kernels.products.panels import panel_launches, uses_panels
 from ocl_runtime.plan.kernels.products.tiles import tile_launches, uses_tiles
 from ocl_runtime.plan.kernels.products.variant import Problem, Variant, plain, tile_of, variants
@@ -33,7 +35,7 @@ def product_launches(
 ) -> list[Launch]:
     """Launches that multiply, and compute what there is of each element; `allocate` gives memory for what lies between.
     More than the product itself is computed only where `joins` says so."""
-    contraction, copies = readable(contraction, allocate, lowering)
+    contraction, copies = copied(contraction, allocate, lowering)
     return [*copies, *_product_launches(contraction, elements, allocate, lowering)]
 
 
@@ -54,6 +56,7 @@ def _product_launches(
         return tile_launches(contraction, elements, allocate, lowering)
     if uses_panels(contraction, lowering.target):
         return panel_launches(contraction, elements, allocate, lowering)
+    assert not any(contraction.computed), "only where operands are packed are they computed"
     return block_launches(contraction, elements, allocate, lowering)
 
 
@@ -123,8 +126,11 @@ def _operand(side: Value) -> _Operand:
 
 
 def computes(root: Contract, sides: Sequence[Value], target: Target) -> bool:
-    """Whether the kernels of a product compute its operands, as they are packed."""
-    return panels.uses_panels(contraction_of(root, sides), target)
+    """Whether the kernels of a product compute its operands, as they are packed: in vectors, since one by one takes
+    longer than another kernel."""
+    contraction = contraction_of(root, sides)
+    in_vectors = all(is_in_vectors(leaf_layouts(values)) for values in contraction.computed if values)
+    return in_vectors and panels.uses_panels(contraction, target)
 
 
 def joins(group: Group, target: Target) -> bool:
@@ -143,6 +149,26 @@ def reads_in_place(group: Group, copied: Group, target: Target) -> bool:
     if target.kind == "cpu":
         return panels.reads_in_place(in_place, target) and uses_panels(in_place, target)
     return uses_tiles(in_place, target) and not is_worth_copying(in_place, of_copies, target)
+
+
+def readable(contraction: Contraction, dense: Callable[[Leaf], Leaf], target: Target) -> Contraction:
+    """The product of operands that its kernels read: in memory, to where `dense` copies them if they are not there, or
+    do not lie as they have to."""
+    left, right = (_stored(side, dense) for side in contraction.sides)
+    contraction = replace(contraction, left=left, right=right)
+    return contraction if is_read_in_place(contraction, target) else replace(contraction, right=dense(right))
+
+
+def _stored(side: Side, dense: Callable[[Leaf], Leaf]) -> Leaf:
+    """An operand in memory: what is the same along an axis in front is there once."""
+    leaf, layout = side.leaf, side.leaf.layout
+    if side.computed or isinstance(leaf.source, Buffer):
+        return leaf
+    repeated = [axis < side.front and stride == 0 for axis, stride in enumerate(layout.strides)]
+    shape = tuple(1 if once else length for once, length in zip(repeated, layout.shape, strict=True))
+    stored = dense(leaf._replace(layout=replace(layout, shape=shape)))
+    strides = zip(repeated, stored.layout.strides, strict=True)
+    return stored._replace(layout=Layout(layout.shape, tuple(0 if once else stride for once, stride in strides)))
 
 
 def is_read_in_place(contraction: Contraction, target: Target) -> bool:

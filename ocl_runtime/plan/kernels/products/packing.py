@@ -53,8 +53,13 @@ class Source(NamedTuple):
 
     def lanes(self, axis: int, lanes: int) -> int:
         """How many neighbours along an axis are read together: those that lie next to each other, or are the same."""
-        strides = {layout.strides[axis] for layout in self.layouts}
-        return lanes if 1 in strides and strides <= {0, 1} else 1
+        return lanes if is_in_vectors(self.layouts, axis) else 1
+
+
+def is_in_vectors(layouts: Sequence[Layout], axis: int = -1) -> bool:
+    """Whether neighbours along an axis are read together: they lie next to each other, or are the same."""
+    strides = {layout.strides[axis] for layout in layouts}
+    return 1 in strides and all(stride in (0, 1) for stride in strides)
 
 
 def sources_of(contraction: Contraction, layouts: Sequence[Layout], lowering: Lowering) -> list[Source]:

@@ -106,6 +106,11 @@ def is_flat(contraction: Contraction) -> bool:
     return contraction.sizes[0] <= most or is_lines(contraction)
 
 
+def shape_fits(vectors: int, contraction: Contraction, target: Target) -> bool:
+    """Whether panels of so many vectors are no wider than a right matrix that may be read where it lies."""
+    return not is_flat(contraction) or vectors * _lanes(contraction, target) <= contraction.sizes[1]
+
+
 def is_lines(contraction: Contraction) -> bool:
     """Whether rows of the right matrix are several axes in memory, as those of the windows of a convolution are: other
     kernels than this would have to copy it."""
@@ -253,9 +258,10 @@ def chosen(contraction: Contraction, target: Target, only: tuple[int, int] | Non
     for shape in SHAPES:
         if only not in (None, (shape.rows, shape.vectors)):
             continue
-        columns = shape.vectors * lanes
-        if columns > n and is_flat(contraction):
+        if not shape_fits(shape.vectors, contraction, target):
+            assert only is None, "it is none of the variants"
             continue
+        columns = shape.vectors * lanes
         time = -(-m // shape.rows) * shape.rows * -(-n // columns) * columns / shape.speed
         if not least or time < least:
             best, least = shape, time

@@ -26,7 +26,7 @@ from ocl_runtime.plan.kernels.products.candidates import tiles as possible_tiles
 from ocl_runtime.plan.kernels.products.contraction import Contraction
 from ocl_runtime.plan.kernels.products.panels import SHAPES as SHAPES_OF_PANELS
 from ocl_runtime.plan.kernels.products.panels import chosen as chosen_panel
-from ocl_runtime.plan.kernels.products.panels import uses_panels
+from ocl_runtime.plan.kernels.products.panels import shape_fits, uses_panels
 from ocl_runtime.plan.kernels.products.tile import AnyTile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tiles import uses_tiles
 from ocl_runtime.plan.target import Target
@@ -164,7 +164,8 @@ def _kind(tile: AnyTile) -> Kind:
 def _panels(contraction: Contraction, target: Target) -> list[Variant]:
     """Panels, with the formula's register block first."""
     first = chosen_panel(contraction, target)
-    shapes = [(first.rows, first.vectors), *((shape.rows, shape.vectors) for shape in SHAPES_OF_PANELS)]
+    fitting = (shape for shape in SHAPES_OF_PANELS if shape_fits(shape.vectors, contraction, target))
+    shapes = [(first.rows, first.vectors), *((shape.rows, shape.vectors) for shape in fitting)]
     return [Variant("panels", shape, 1) for shape in shapes]
 
 
