@@ -98,9 +98,12 @@ class Clock:
 
     def is_unordered(self, stamps: Data, items: Data) -> Data:
         """Which stamps have no order before what work-items do now."""
-        intervals, touching = stamps // (self._items * self._statements), stamps // self._statements % self._items
-        ordered = self._since if self._ordered is None else self._ordered[items, touching]
-        unordered: Data = (intervals >= ordered) & (stamps != _NEVER)
+        unordered: Data
+        if self._ordered is None:  # without divisions, which take longer than all else; what never was is below
+            unordered = stamps >= self._since * self._items * self._statements
+        else:
+            intervals, touching = stamps // (self._items * self._statements), stamps // self._statements % self._items
+            unordered = (intervals >= self._ordered[items, touching]) & (stamps != _NEVER)
         return unordered
 
     def is_over(self, stamp: int) -> bool:
@@ -113,11 +116,10 @@ class Clock:
         before: Data = (stamps != _NEVER) & (stamps < self._group_starts[-1] * self._items * self._statements)
         return before
 
-    def same_item(self, stamps: Data, others: Data) -> Data:
-        """Where two stamps are of one work-item; what was never touched is of none."""
-        item, other = stamps // self._statements % self._items, others // self._statements % self._items
-        same: Data = (item == other) & (stamps != _NEVER) & (others != _NEVER)
-        return same
+    def of_others(self, stamps: Data, items: Data) -> Data:
+        """Which stamps are not of these work-items; what was never touched is of nobody."""
+        others: Data = (stamps // self._statements % self._items != items) | (stamps == _NEVER)
+        return others
 
 
 class Shadow:
@@ -132,7 +134,7 @@ class Shadow:
     def touch(self, kind: int, cells: Data, items: Data, statement: int) -> Race | None:
         """Notes that work-item `items[i]` touches cell `cells[i]`, for all i at once; returns a race if this is one."""
         # Noted before it is compared: so a statement that stores twice to one cell meets itself.
-        self._note(kind, cells, self._clock.stamps(items, statement))
+        self._note(kind, cells, items, self._clock.stamps(items, statement))
         return self.met(kind, cells, items, statement)
 
     def arrive(self, cells: Data, items: Data, statement: int, awaited: Data) -> Race | None:
@@ -161,7 +163,9 @@ class Shadow:
                 continue
             last, before, earliest = (row[cells] for row in self._kinds[other])
             for seen in (last, before):
-                clash = clock.is_unordered(seen, items) & ~clock.same_item(seen, stamps)
+                clash = clock.is_unordered(seen, items)
+                if np.count_nonzero(clash):
+                    clash &= clock.of_others(seen, items)
                 race = self._race(clash, cells, stamps, seen)
                 if race is not None:
                     return race
@@ -170,15 +174,15 @@ class Shadow:
                 return race
         return None
 
-    def _note(self, kind: int, cells: Data, stamps: Data) -> None:
+    def _note(self, kind: int, cells: Data, items: Data, stamps: Data) -> None:
         if kind not in self._kinds:
             self._kinds[kind] = np.full((3, self._size), _NEVER, np.int64)
         last, before, earliest = self._kinds[kind]
         known = last[cells]
-        moves = ~self._clock.same_item(known, stamps)
+        moves = self._clock.of_others(known, items)
         before[cells[moves]] = known[moves]
         last[cells] = stamps
-        different = ~self._clock.same_item(last[cells], stamps)
+        different = self._clock.of_others(last[cells], items)
         before[cells[different]] = stamps[different]
         new = earliest[cells] == _NEVER
         earliest[cells[new]] = stamps[new]
