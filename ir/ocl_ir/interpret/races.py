@@ -85,6 +85,19 @@ class Clock:
         pairs = np.ix_(items, releasing)
         self._ordered[pairs] = np.maximum(self._ordered[pairs], interval)
 
+    @property
+    def interval(self) -> int:
+        """The one that is now."""
+        return self._interval
+
+    def is_all_before(self, interval: int) -> bool:
+        """Whether all touches until then have an order before what any work-item does now."""
+        return self._ordered is None and interval < self._since
+
+    def is_in_group(self, interval: int) -> bool:
+        """Whether all touches since then are of the group that runs."""
+        return interval >= self._group_starts[-1]
+
     def stamps(self, items: Data, statement: int) -> Data:
         """The stamps of touches by work-items, now."""
         stamps: Data = (self._interval * self._items + items) * self._statements + statement
@@ -129,6 +142,8 @@ class Shadow:
         self._size = size
         self._clock = clock
         self._kinds: dict[int, Data] = {}
+        self._between: dict[int, tuple[int, int]] = {}
+        """The first and the last interval in which there were touches of a kind: mostly they tell enough."""
         self._arrivals: list[Arrival] = []
 
     def touch(self, kind: int, cells: Data, items: Data, statement: int) -> Race | None:
@@ -161,22 +176,28 @@ class Shadow:
         for other in _CONFLICTS[kind]:
             if other not in self._kinds:
                 continue
-            last, before, earliest = (row[cells] for row in self._kinds[other])
-            for seen in (last, before):
+            last, before, earliest = self._kinds[other]
+            first_interval, last_interval = self._between[other]
+            for row in () if clock.is_all_before(last_interval) else (last, before):
+                seen = row[cells]
                 clash = clock.is_unordered(seen, items)
                 if np.count_nonzero(clash):
                     clash &= clock.of_others(seen, items)
                 race = self._race(clash, cells, stamps, seen)
                 if race is not None:
                     return race
-            race = self._race(clock.is_another_group(earliest), cells, stamps, earliest)
-            if race is not None:
-                return race
+            if not clock.is_in_group(first_interval):
+                seen = earliest[cells]
+                race = self._race(clock.is_another_group(seen), cells, stamps, seen)
+                if race is not None:
+                    return race
         return None
 
     def _note(self, kind: int, cells: Data, items: Data, stamps: Data) -> None:
         if kind not in self._kinds:
             self._kinds[kind] = np.full((3, self._size), _NEVER, np.int64)
+            self._between[kind] = self._clock.interval, self._clock.interval
+        self._between[kind] = self._between[kind][0], self._clock.interval
         last, before, earliest = self._kinds[kind]
         known = last[cells]
         moves = self._clock.of_others(known, items)

@@ -10,22 +10,23 @@ from weakref import ref
 from ocl_ir.kernel.grammar import Kernel
 
 _Known = TypeVar("_Known")
+_MOST_KNOWN = 4096
 
 
 def by_identity(function: Callable[[Kernel], _Known]) -> Callable[[Kernel], _Known]:
-    """The function, called once for each kernel; who gets the result again must not change it. It goes with the kernel.
+    """The function, called once for each kernel; who gets the result again must not change it.
 
-    `modes = by_identity(modes)`, or as a decorator.
+    A decorator, or `names_of = by_identity(names)`.
     """
-    known: dict[int, tuple[ref[Kernel], _Known]] = {}
+    known: dict[int, tuple[ref[Kernel], _Known]] = {}  # without callbacks, in which an interrupt would be lost
 
     @wraps(function)
     def remembered(kernel: Kernel) -> _Known:
-        key = id(kernel)
-        entry = known.get(key)
-        if entry is None:
-            # A kernel's identity is another one's only when it is gone, and its entry with it.
-            entry = known[key] = ref(kernel, lambda _: known.pop(key, None)), function(kernel)
+        entry = known.get(id(kernel))
+        if entry is None or entry[0]() is not kernel:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            entry = known[id(kernel)] = ref(kernel), function(kernel)
         return entry[1]
 
     return remembered

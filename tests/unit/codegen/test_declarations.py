@@ -17,7 +17,7 @@ _ATTRIBUTES = {"__cnfn": "const", "CONSTANT": "const", "__purefn": "pure", "PURE
                "__conv": "convergent", "CONVERGENT": "convergent"}  # fmt: skip
 _OTHER_DEVICES = re.compile(r"\bhalf\d*\b(?! ?\*)|\bimage\w+|\batomic_\w+ \*")  # values of halves, and OpenCL C 2.0
 _LATER = re.compile(
-    r"""\w*(?:sub_group|work_group|work_item|linear_id|enqueued|queue|event|reserve_id|ndrange|intel|amd_)\w*|
+    r"""\w*(?:sub_group|work_group|work_item|linear_id|enqueued|queue|event|reserve_id|ndrange|intel|amd_|arm_)\w*|
     ctz|bit(?:field)?_\w+|dot_\w+""",
     re.VERBOSE,
 )

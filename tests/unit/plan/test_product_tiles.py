@@ -51,9 +51,11 @@ CASES = [
     for k, transposed in enumerate(itertools.product((False, True), repeat=2))
     if NIGHTLY or (math.prod(shape) < 300_000 and (i + j) % 4 == k)
 ]
-"""In `make test` each shape in one of the four ways to lie, another one for the next shape and the next target."""
+"""In `make test` half of these: each shape in one of the four ways to lie, another one for the next shape and the next
+target."""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("target", "dtype", "transposed", "shape"), CASES)
 def test_tiles_multiply(target: Target, dtype: str, transposed: tuple[bool, bool], shape: tuple[int, int, int]) -> None:
     m, k, n = shape
