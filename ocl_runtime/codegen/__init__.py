@@ -10,6 +10,7 @@ helpers.py      helper functions: their types, and which come first
 source.py       a kernel as OpenCL C source, with the way back from each line
 combine.py      the sources of several kernels as one program
 compile.py      kernel IR to source, with every stage kept
+declarations.py declarations of the functions that a source calls, for compilers that read all of them
 driver.py       source or binary to a program
 opened.py       instructions that the compiler passes on as comments, opened in the binary
 binaries.py     the binary of a program, asked for while other threads run

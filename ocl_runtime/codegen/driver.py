@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 import pyopencl as cl
 
 from ocl_runtime.codegen.binaries import RefusedError, binary_of, can_ask
+from ocl_runtime.codegen.declarations import declared
 from ocl_runtime.codegen.opened import MARK, NotOpenedError, opened
 from ocl_runtime.device import Device
 from ocl_runtime.device.ending import DriverCall
@@ -140,16 +141,33 @@ def build(
     context: Context, device: Device, source: str, options: Sequence[str] = (), explain: Explain | None = None
 ) -> Program:
     """Compile `source` for one device of a context. A failure raises BuildError, with the lines at fault."""
-    program = cl._cl._Program(context, source)
     all_options = full_options(device, options)
-    try:
-        with _BUILDING:
-            program._build(_encode(all_options), [device.cl])
-    except cl.Error as error:
-        log = _log(program, device)
-        raise _build_error(device, source, log, all_options, error, explain) from error
+    program = _without_header(context, device, source, all_options)
+    if program is None:
+        program = cl._cl._Program(context, source)
+        try:
+            with _BUILDING:
+                program._build(_encode(all_options), [device.cl])
+        except cl.Error as error:
+            log = _log(program, device)
+            raise _build_error(device, source, log, all_options, error, explain) from error
     built = _built(device, source, "source", program)
     return _opened(context, built, options) if MARK in source else built
+
+
+def _without_header(context: Context, device: Device, source: str, options: Sequence[str]) -> cl._cl._Program | None:
+    """The program with its own declarations; None where the device reads its header fast, or this does not build."""
+    guard = device.quirks.header_guard
+    text = declared(source) if guard else None
+    if text is None:
+        return None
+    program = cl._cl._Program(context, text)
+    try:
+        with _BUILDING:
+            program._build(_encode([f"-D{guard}", *options]), [device.cl])
+    except cl.Error:
+        return None  # whoever builds it with the header gets an error that shows the user's lines alone
+    return program
 
 
 def _opened(context: Context, program: Program, options: Sequence[str]) -> Program:

@@ -237,7 +237,7 @@ def places(begins: Callable[[str], None]) -> None:
                 np.testing.assert_array_equal(ocl.cumulative_sum(x, axis=axis).numpy(), a.cumsum(axis))
             np.testing.assert_array_equal(ocl.cumulative_sum(ocl.tile(x[0], (8,))).numpy(), np.tile(a[0], 8).cumsum())
             begins(f"sorts {kind}")
-            for row in (a, np.tile(a, (1, 4))):
+            for row in (a, np.tile(a[:1], (1, 4))):
                 np.testing.assert_array_equal(ocl.sort(ocl.asarray(row)).numpy(), np.sort(row))
                 found = ocl.argsort(ocl.asarray(row), descending=True).numpy()
                 np.testing.assert_array_equal(found, np.argsort(-row, kind="stable"))

@@ -95,6 +95,7 @@ def test_what_is_computed_of_each_element(case: tuple[np.ndarray, np.ndarray, An
 SIZES = [(512, 512, 512), (1000, 1000, 1000), (65, 2049, 65), (2048, 16, 2048), (16, 4096, 300)]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", ["f4", "f2", "f8", "c8"])
 @pytest.mark.parametrize("shape", SIZES if NIGHTLY else SIZES[:1] + SIZES[2:4:2], ids=str)
 def test_errors_are_those_of_sums(dtype: str, shape: tuple[int, int, int]) -> None:
@@ -118,6 +119,7 @@ def test_infinities_and_nan_go_through() -> None:
         np.testing.assert_array_equal((ocl.asarray(left) @ ocl.asarray(right)).numpy(), left @ right)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("shape", [(33, 65, 40), (128, 256, 64), (300, 100, 200)], ids=str)
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
 def test_tf32_is_within_its_bound(shape: tuple[int, int, int], turned: str) -> None:

@@ -8,6 +8,6 @@ NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
 def with_builds(examples: int) -> int:
-    """For programs that are built several times each: three tenths of the examples in `make test`, where the driver's
+    """For programs that are built several times each: a fifth of the examples in `make test`, where the driver's
     compiler takes most of the time; all nightly."""
-    return examples if NIGHTLY else -(-examples * 3 // 10)
+    return examples if NIGHTLY else -(-examples // 5)

@@ -84,7 +84,7 @@ class Accesses:
             what = f"accesses {memory.name}[{index[at]}{last}], whose length is {memory.length}"
             self._fail(what, int(items[at]), stmt, "test the index against the length first")
         misaligned = memory.misaligned(start, align)
-        if np.count_nonzero(misaligned):
+        if misaligned is not False and np.count_nonzero(misaligned):
             at = int(np.argmax(misaligned))
             what = f"accesses {memory.name}[{index[at]}], an address that {align} does not divide"
             remedy = "promise less with `align`, or align the pointer and the index"
@@ -93,7 +93,7 @@ class Accesses:
         if memory.pointer.space in {"global", "constant"}:
             self.counters.global_bytes += items.size * memory.pointer.dtype.size * count
         busy = memory.busy(kind, positions)
-        if np.count_nonzero(busy):
+        if busy is not False and np.count_nonzero(busy):
             at = int(np.argmax(busy))
             what = f"accesses {memory.name}[{index[at]}], which a copy or product that goes on still needs"
             self._fail(what, int(items[at]), stmt, "await the copies or products before")
@@ -117,7 +117,7 @@ class Accesses:
     def check_filled(self, stmt: Stmt, memory: Memory, positions: Data, index: Data, items: Data) -> None:
         """Raises `MemoryAccessError` where nothing has been stored to what is read."""
         unfilled = memory.unfilled(positions)
-        if np.count_nonzero(unfilled):
+        if unfilled is not False and np.count_nonzero(unfilled):
             at = int(np.argmax(unfilled))
             what = f"reads {memory.name}[{index[at]}], which nothing has been stored to"
             remedy = "store to all elements that are read, and put a barrier behind it"

@@ -26,6 +26,7 @@ from ocl_ir.interpret.memory import new_array, watch
 from ocl_ir.interpret.operation import Data, evaluate, same_bits
 from ocl_ir.interpret.races import Clock
 from ocl_ir.interpret.values import Values
+from ocl_ir.kernel.by_identity import by_identity
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
     Array,
@@ -94,6 +95,9 @@ def run(
     return machine.counters
 
 
+_names = by_identity(names)
+
+
 class _Machine:
     def __init__(
         self,
@@ -117,7 +121,7 @@ class _Machine:
             changed = written(kernel)
             stored = frozenset(memory.name for id_, memory in arguments.items() if id_ in changed)
             watch(arguments.values(), stored, self._clocks["global"])
-        self._names = names(kernel)
+        self._names = _names(kernel)
         self._values = Values(space.items, scalars)
         self._accesses = Accesses(arguments, self._values, self._faults, self.counters)
         self._group: Triple = (0, 0, 0)

@@ -76,7 +76,7 @@ class Memory:
             return stored.view(np.uint16)
         if self.pointer.dtype.name == "bf16":
             return floats_of(stored)
-        return stored.astype(dtype.numpy)
+        return stored.astype(dtype.numpy, copy=False)
 
     def write(self, positions: Data, values: Data) -> None:
         """Stores values; float32 rounds to nearest even in narrower storage."""

@@ -85,6 +85,19 @@ class Clock:
         pairs = np.ix_(items, releasing)
         self._ordered[pairs] = np.maximum(self._ordered[pairs], interval)
 
+    @property
+    def interval(self) -> int:
+        """The one that is now."""
+        return self._interval
+
+    def is_all_before(self, interval: int) -> bool:
+        """Whether all touches until then have an order before what any work-item does now."""
+        return self._ordered is None and interval < self._since
+
+    def is_in_group(self, interval: int) -> bool:
+        """Whether all touches since then are of the group that runs."""
+        return interval >= self._group_starts[-1]
+
     def stamps(self, items: Data, statement: int) -> Data:
         """The stamps of touches by work-items, now."""
         stamps: Data = (self._interval * self._items + items) * self._statements + statement
@@ -98,9 +111,12 @@ class Clock:
 
     def is_unordered(self, stamps: Data, items: Data) -> Data:
         """Which stamps have no order before what work-items do now."""
-        intervals, touching = stamps // (self._items * self._statements), stamps // self._statements % self._items
-        ordered = self._since if self._ordered is None else self._ordered[items, touching]
-        unordered: Data = (intervals >= ordered) & (stamps != _NEVER)
+        unordered: Data
+        if self._ordered is None:  # without divisions, which take longer than all else; what never was is below
+            unordered = stamps >= self._since * self._items * self._statements
+        else:
+            intervals, touching = stamps // (self._items * self._statements), stamps // self._statements % self._items
+            unordered = (intervals >= self._ordered[items, touching]) & (stamps != _NEVER)
         return unordered
 
     def is_over(self, stamp: int) -> bool:
@@ -113,11 +129,10 @@ class Clock:
         before: Data = (stamps != _NEVER) & (stamps < self._group_starts[-1] * self._items * self._statements)
         return before
 
-    def same_item(self, stamps: Data, others: Data) -> Data:
-        """Where two stamps are of one work-item; what was never touched is of none."""
-        item, other = stamps // self._statements % self._items, others // self._statements % self._items
-        same: Data = (item == other) & (stamps != _NEVER) & (others != _NEVER)
-        return same
+    def of_others(self, stamps: Data, items: Data) -> Data:
+        """Which stamps are not of these work-items; what was never touched is of nobody."""
+        others: Data = (stamps // self._statements % self._items != items) | (stamps == _NEVER)
+        return others
 
 
 class Shadow:
@@ -127,12 +142,14 @@ class Shadow:
         self._size = size
         self._clock = clock
         self._kinds: dict[int, Data] = {}
+        self._between: dict[int, tuple[int, int]] = {}
+        """The first and the last interval in which there were touches of a kind: mostly they tell enough."""
         self._arrivals: list[Arrival] = []
 
     def touch(self, kind: int, cells: Data, items: Data, statement: int) -> Race | None:
         """Notes that work-item `items[i]` touches cell `cells[i]`, for all i at once; returns a race if this is one."""
         # Noted before it is compared: so a statement that stores twice to one cell meets itself.
-        self._note(kind, cells, self._clock.stamps(items, statement))
+        self._note(kind, cells, items, self._clock.stamps(items, statement))
         return self.met(kind, cells, items, statement)
 
     def arrive(self, cells: Data, items: Data, statement: int, awaited: Data) -> Race | None:
@@ -159,26 +176,34 @@ class Shadow:
         for other in _CONFLICTS[kind]:
             if other not in self._kinds:
                 continue
-            last, before, earliest = (row[cells] for row in self._kinds[other])
-            for seen in (last, before):
-                clash = clock.is_unordered(seen, items) & ~clock.same_item(seen, stamps)
+            last, before, earliest = self._kinds[other]
+            first_interval, last_interval = self._between[other]
+            for row in () if clock.is_all_before(last_interval) else (last, before):
+                seen = row[cells]
+                clash = clock.is_unordered(seen, items)
+                if np.count_nonzero(clash):
+                    clash &= clock.of_others(seen, items)
                 race = self._race(clash, cells, stamps, seen)
                 if race is not None:
                     return race
-            race = self._race(clock.is_another_group(earliest), cells, stamps, earliest)
-            if race is not None:
-                return race
+            if not clock.is_in_group(first_interval):
+                seen = earliest[cells]
+                race = self._race(clock.is_another_group(seen), cells, stamps, seen)
+                if race is not None:
+                    return race
         return None
 
-    def _note(self, kind: int, cells: Data, stamps: Data) -> None:
+    def _note(self, kind: int, cells: Data, items: Data, stamps: Data) -> None:
         if kind not in self._kinds:
             self._kinds[kind] = np.full((3, self._size), _NEVER, np.int64)
+            self._between[kind] = self._clock.interval, self._clock.interval
+        self._between[kind] = self._between[kind][0], self._clock.interval
         last, before, earliest = self._kinds[kind]
         known = last[cells]
-        moves = ~self._clock.same_item(known, stamps)
+        moves = self._clock.of_others(known, items)
         before[cells[moves]] = known[moves]
         last[cells] = stamps
-        different = ~self._clock.same_item(last[cells], stamps)
+        different = self._clock.of_others(last[cells], items)
         before[cells[different]] = stamps[different]
         new = earliest[cells] == _NEVER
         earliest[cells[new]] = stamps[new]

@@ -22,6 +22,7 @@ names.py                 one name for each value, in every stage
 printer.py               its text
 fault.py                 how a check names statement, neighbourhood and remedy
 intervals.py             the least and the most that an integer value can be
+by_identity.py           what is known of a kernel, remembered
 accesses.py              which pointers a statement or kernel reads and writes
 uniformity.py            which values are the same for every work-item of a group
 verify_scopes.py         values are bound once, and used where they are seen

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from weakref import ref
-
+from ocl_ir.kernel.by_identity import by_identity
 from ocl_ir.kernel.grammar import (
     Atomic,
     AwaitBoxes,
@@ -51,27 +50,15 @@ def accesses(stmt: Stmt) -> tuple[tuple[Value, int], ...]:
     return ()
 
 
+@by_identity
 def written_pointers(kernel: Kernel) -> frozenset[int]:
     """Ids of the pointers through which the kernel writes."""
     return frozenset(pointer.id for stmt in walk(kernel.body) for pointer, mode in accesses(stmt) if mode & WRITE)
 
 
+@by_identity
 def modes(kernel: Kernel) -> tuple[int, ...]:
     """For each parameter, how the kernel uses what it points to; 0 for numbers and for what is not used."""
-    known = _KNOWN.get(id(kernel))
-    if known is None or known[0]() is not kernel:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        known = _KNOWN[id(kernel)] = ref(kernel), _modes(kernel)
-    return known[1]
-
-
-_MOST_KNOWN = 4096
-_KNOWN: dict[int, tuple[ref[Kernel], tuple[int, ...]]] = {}
-"""By `id`: a kernel's hash is that of all its statements."""
-
-
-def _modes(kernel: Kernel) -> tuple[int, ...]:
     if isinstance(kernel, SourceKernel):
         return kernel.modes
     by_pointer: dict[int, int] = {}

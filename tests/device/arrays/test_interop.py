@@ -253,7 +253,7 @@ def laid_out(queue: cl.CommandQueue, dtype: str, layout: str) -> Iterator[tuple[
         yield view, array_of(queue, view, base.T if base.flags.f_contiguous else base)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pyopencls_arrays_of_any_layout(runtime: Runtime, queue: cl.CommandQueue, dtype: str, layout: str) -> None:

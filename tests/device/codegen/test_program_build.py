@@ -10,6 +10,7 @@ import pyopencl as cl
 import pytest
 
 from ocl_runtime.codegen import binaries, driver
+from ocl_runtime.codegen.declarations import declared
 from ocl_runtime.device import Device, choose
 from ocl_runtime.errors import BuildError
 from tests.support.fakes import device as fake
@@ -203,3 +204,25 @@ def test_where_an_interrupt_would_end_the_process_kernels_are_made_in_another_th
         program.kernel("other")
     assert threads
     assert threading.get_ident() not in threads
+
+
+def test_declarations_of_our_own_are_tried_first_and_seen_by_nobody(
+    context: cl.Context, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source that needs what they lack is built with the compiler's, and so is one with a fault, for its message."""
+    tried: list[str] = []
+    monkeypatch.setattr(driver, "declared", lambda source: tried.append(source) or declared(source))
+    guarded = replace(device, quirks=replace(device.quirks, header_guard="NO_HEADER"))
+    known = "__kernel void k(__global float *a) {\n#ifndef NO_HEADER\n#error\n#endif\n    a[0] = 1;\n}"
+    driver.build(context, guarded, known)
+    assert tried == [known]
+    lacking = "#ifdef NO_HEADER\n#error\n#endif\n" + GOOD
+    driver.build(context, guarded, lacking)
+    assert tried == [known, lacking]
+    with pytest.raises(BuildError) as caught:
+        driver.build(context, guarded, BAD)
+    assert caught.value.source == BAD
+    assert ">    5 |     a[1] = nowhere;" in caught.value.place
+    assert "NO_HEADER" not in caught.value.place
+    driver.build(context, replace(device, quirks=replace(device.quirks, header_guard="")), GOOD)
+    assert tried == [known, lacking, BAD]

@@ -128,6 +128,7 @@ def test_integers_are_as_likely(low: int, count: int, dtype: str) -> None:
     assert chi_square(counts, np.full(count, SIZE / count)) < 3.3
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("low", "high", "dtype"),
     [

@@ -12,6 +12,7 @@ import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.kernel.grammar import Kernel
+from ocl_runtime.codegen.disk import ProgramFiles
 from ocl_runtime.commands import tune as command
 from ocl_runtime.device import Device
 from ocl_runtime.errors import BuildError, DTypeError, MixedDevicesError, SettingError
@@ -32,6 +33,18 @@ from ocl_runtime.tuning.trial import RESULT, Attempt, Trial
 
 SIMULATED = Target(kind="gpu", compute_units=8, group_size=256, large_group_size=512, vector_bytes=16)
 """A GPU as the planner sees it, on whatever device there is."""
+
+
+@pytest.fixture
+def programs_on_disk() -> None:
+    """For tests of plans that another process finds: those without their programs are not taken."""
+
+
+@pytest.fixture(autouse=True)
+def _no_programs_on_disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are kept there, but elsewhere no programs, for which PoCL would compile each kernel once more."""
+    if "programs_on_disk" not in request.fixturenames:
+        monkeypatch.setattr(ProgramFiles, "takes", lambda files: False)
 
 
 @pytest.fixture(params=["own", "simulated GPU"])
@@ -309,6 +322,7 @@ def test_fused_is_unfused_with_a_record_too(make: Callable[..., Runtime]) -> Non
             assert (ocl.exp((a @ b) * 0.01).numpy() == ocl.exp(alone * 0.01).numpy()).all(), won
 
 
+@pytest.mark.usefixtures("programs_on_disk")
 def test_plans_on_disk_do_not_outlive_a_change(make: Callable[..., Runtime]) -> None:
     left, right = matrices()
 
@@ -439,6 +453,7 @@ def test_what_fails_without_a_record_is_an_error_as_ever(
         assert runtime.executor.choices.records(PRODUCTS) == ()
 
 
+@pytest.mark.usefixtures("programs_on_disk")
 def test_a_winner_on_disk_that_cannot_be_built_falls_back(
     make: Callable[..., Runtime], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,3 +149,9 @@ def test_a_row_changes_known_fields_and_says_why(row: object) -> None:
 @pytest.mark.parametrize(("name", "can"), [("f16", False), ("f64", True), ("f32", True), ("i32", True), ("bf16", True)])
 def test_dtypes_a_device_computes_with(name: str, can: bool) -> None:
     assert capabilities().computes(name) is can
+
+
+def test_only_pocl_3_1_has_its_header_left_out() -> None:
+    assert quirks_for(capabilities(platform_version="OpenCL 3.0 PoCL 3.1+debian  Linux")).header_guard == "_OPENCL_H_"
+    assert not quirks_for(capabilities(platform_version="OpenCL 3.0 PoCL 5.0+debian  Linux")).header_guard
+    assert not any(quirks_for(capabilities(**other)).header_guard for other in (INTEL_CPU, INTEL_GPU, NVIDIA, OCLGRIND))

@@ -78,6 +78,7 @@ def test_sizes_around_the_edges_of_blocks_and_slices(desk: Desk, m: int, n: int,
     check(desk, desk.buffer(left), desk.buffer(right), left @ right)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_adds_up_in_its_accumulator(desk: Desk, dtype: str) -> None:
     desk = with_target(desk, vector_bytes=16)
@@ -98,6 +99,7 @@ def view(node: Node, key: object) -> Node:
     return graph.index(node, parse_index(node.shape, key))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("left", "right"), [
     pair for pair in itertools.product(VIEWS, VIEWS) if NIGHTLY or pair[0] == pair[1] or "rows" in pair
 ])  # fmt: skip

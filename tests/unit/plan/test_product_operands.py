@@ -52,6 +52,7 @@ def channels_last(desk: Desk, host: np.ndarray) -> Node:
     return graph.permute(desk.buffer(np.moveaxis(host, 1, -1)), (0, rank - 1, *range(1, rank - 1)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("target", "dtype", "layer", "last"), [
     pytest.param(*target, layer, last, id=f"{name}, {what}, channels {'last' if last else 'first'}")
     for i, (name, target) in enumerate(FEW.items())

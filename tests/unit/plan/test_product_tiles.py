@@ -68,10 +68,11 @@ CASES = [
     if NIGHTLY
     or (math.prod(shape) < 300_000 and (i + j) % 4 == k and (target[0] not in OTHERS.values() or (i + j) % 2))
 ]
-"""In `make test` each shape in one of the four ways to lie, another one for the next shape and the next target; for
-GPUs of AMD and Intel every second shape."""
+"""In `make test` half of these: each shape in one of the four ways to lie, another one for the next shape and the next
+target; for GPUs of AMD and Intel every second shape."""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("target", "dtype", "transposed", "shape"), CASES)
 def test_tiles_multiply(target: Target, dtype: str, transposed: tuple[bool, bool], shape: tuple[int, int, int]) -> None:
     m, k, n = shape

@@ -238,7 +238,8 @@ class Loops(Branches):
     def _carried(self, stmt: ast.For | ast.While, entry: dict[str, Version], bound: set[str]) -> list[str]:
         """Names that come into the loop and that a turn may change for the next one, or for what follows."""
         needed = self.liveness.head.get(id(stmt), frozenset()) | {"return", "return flag"}
-        names = [name for name in entry if name in assigned(stmt.body) and name in needed and name not in bound]
+        changed = assigned(stmt.body)
+        names = [name for name in entry if name in changed and name in needed and name not in bound]
         for name in names:
             if isinstance(entry[name].value, Unassigned):
                 names = [other for other in names if other != name]
