@@ -144,6 +144,7 @@ def packed(desk: Desk, root: Node) -> int:
     return sum(param.value.hint.startswith("y") and isinstance(param.value.type, Pointer) for param in packing.params)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("m", "n", "k"), EDGES if NIGHTLY else EDGES[1::2])
 def test_edges_of_what_is_read_where_it_lies(in_place: Desk, m: int, n: int, k: int) -> None:
     left, right = whole_numbers(m, k), whole_numbers(k, n, seed=1)
@@ -202,6 +203,7 @@ CONVOLUTIONS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("layer", "dtype"), [
     *((layer, "f4") for layer in CONVOLUTIONS), ("same", "f2"), ("line", "f2"),
 ])  # fmt: skip
@@ -273,6 +275,7 @@ EPILOGUES: dict[str, Callable[[Desk, Node], Node]] = {
     (17, COLUMNS + 1, DEPTH + 1, 0),
     *[(17, COLUMNS + 1, 3 * DEPTH - 1, 256), (18, 2 * COLUMNS, 2 * DEPTH, 0)][: 2 * NIGHTLY],
 ])  # fmt: skip
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("epilogue", EPILOGUES.values(), ids=EPILOGUES)
 def test_elements_are_computed_by_the_kernel(
     desk: Desk,
