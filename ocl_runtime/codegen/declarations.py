@@ -76,8 +76,8 @@ _ACCESS_OF_HALVES = re.compile(
     r"v(?P<kind>load|store)(?P<aligned>a?)_half(?P<lanes>2|3|4|8|16)?(?P<rounding>_rt[ezpn])?"
 )
 _OTHERS = re.compile(
-    r"""native_\w+|half_\w+|(?:read|write|get)_image\w*|async_work_group_\w+|wait_group_events|prefetch|printf|cross|dot|
-    distance|length|normalize|fast_\w+|fract|frexp|modf|sincos|remquo|lgamma_r|ilogb|ldexp|pown|rootn|nan|mad24|mul24|
+    r"""native_\w+|half_(?:cos|divide|exp|exp2|exp10|log|log2|log10|powr|recip|rsqrt|sin|sqrt|tan)|(?:read|write|get)_image\w*|async_work_group_\w+|wait_group_events|prefetch|printf|cross|dot|
+    distance|length|normalize|fast_(?:distance|length|normalize)|fract|frexp|modf|sincos|remquo|lgamma_r|ilogb|ldexp|pown|rootn|nan|mad24|mul24|
     shuffle2?|smoothstep|step|upsample""",
     re.VERBOSE,
 )

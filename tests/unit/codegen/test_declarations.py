@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ocl_runtime.codegen.declarations import declared
+from ocl_runtime.codegen.templates import HELPERS
 
 _DECLARATION = re.compile(r"^([\w ]+?)\b(\w+)\(([^()]*)\);", re.MULTILINE)
 _ATTRIBUTES = {"__cnfn": "const", "CONSTANT": "const", "__purefn": "pure", "PURE": "pure",
@@ -85,6 +86,12 @@ def test_nothing_is_declared_that_the_header_lacks() -> None:
 )
 def test_who_calls_other_functions_has_the_header(call: str) -> None:
     assert declared(f"__kernel void k() {{ x = max(a, {call}); }}") is None
+
+
+def test_helpers_of_the_library_are_no_other_functions() -> None:
+    """Called like those of OpenCL C as they are: most kernels have one."""
+    helpers = [name for names in HELPERS.values() for name in names]
+    assert [name for name in helpers if declared(f"{name}(x)") is None or declared(f"{name}_16(x)") is None] == []
 
 
 def test_names_alone_are_no_calls() -> None:
