@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from ocl_ir.graph import build as graph
-from ocl_ir.graph.build import Node
+from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.indices import Span
 from ocl_ir.layout import Layout
-from ocl_ir.types import F32, I32
+from ocl_ir.types import F32, I32, U64
 from ocl_runtime.plan.kernels.products import launches, panels
+from ocl_runtime.plan.launch import Address
 from ocl_runtime.plan.target import Target
 from tests.unit.plan.test_plan import Desk
 
@@ -130,6 +131,21 @@ def test_operands_are_computed_while_they_are_packed(
     root = graph.contract(*case(other))
     assert len(names(other, root)) > 2
     np.testing.assert_array_equal(found, other.values(root))
+
+
+def test_rows_of_a_table_that_is_too_long_for_32_bits(desk: Desk) -> None:
+    """Nothing runs: there is no such memory here."""
+    small = desk.buffer(real(1, K))
+    assert isinstance(small, Buffer)
+    table = graph.buffer(small.storage, F32, Layout.contiguous((2**32, K)))
+    rows = graph.expand(graph.reshape(desk.buffer(np.zeros(M, "i8")), (M, 1)), (M, K))
+    left = graph.gather(table, [rows, graph.iota(I32, Layout((M, K), (0, 1)))])
+    packing = desk.plan(graph.contract(left, desk.buffer(real(K, N)))).launches[0]
+    assert packing.kernel.name == "pack_panels"
+    assert packing.kernel.params[0].value.type == U64
+    (looked_up,) = (arg for arg in packing.args if isinstance(arg, Address) and arg.storage is small.storage)
+    assert looked_up.most is not None
+    assert looked_up.most >= M * K
 
 
 def test_what_somebody_else_reads_is_stored(desk: Desk) -> None:

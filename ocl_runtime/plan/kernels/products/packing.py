@@ -14,7 +14,7 @@ from ocl_ir.graph.build import Storage
 from ocl_ir.indices import Shape
 from ocl_ir.layout import Layout
 from ocl_ir.types import DType
-from ocl_runtime.plan.fusion.values import Value, leaf_layouts
+from ocl_runtime.plan.fusion.values import Value, leaf_layouts, table_layouts
 from ocl_runtime.plan.kernels.accesses import reached
 from ocl_runtime.plan.kernels.form import Parameters, index_dtype
 from ocl_runtime.plan.kernels.lowering import Lowering
@@ -117,9 +117,9 @@ def pack(
     groups = sum(operand.groups for operand in operands)
     dense = [operand.packed.layout for operand in operands]
     counts = (groups, k + panel.depth, *(operand.width * (operand.chunks + operand.per) for operand in operands))
-    parameters = Parameters(
-        index_dtype((*(layout for source in sources for layout in source.layouts), *dense), *counts), groups
-    )
+    layouts = [layout for source in sources for layout in (*source.layouts, *table_layouts(source.values))]
+    moved = max(operand.moved for operand in operands)
+    parameters = Parameters(index_dtype((*layouts, *dense), *counts), moved)
     sizes = {"k": k, "slices": -(-k // panel.depth)} | ({"left_groups": left.groups} if len(operands) > 1 else {})
     for side, operand in zip(_SIDES, operands, strict=False):
         sizes |= {

@@ -1,7 +1,8 @@
 """Launches of the kernels in which packed panels are multiplied: for CPUs, and matrices that are worth packing (Goto
 and van de Geijn, Anatomy of high-performance matrix multiplication, 2008; Van Zee and van de Geijn, BLIS, 2015).
 
-Both operands are packed by a launch of its own (`products.packing`), whatever their strides; a second one multiplies.
+Operands are packed by a launch of its own (`products.packing`), whatever their strides; a second one multiplies. A
+right matrix that few rows meet, or that is no matrix in memory, is read where it lies.
 How sums are added up follows from the shapes, the dtype and the target; how many tiles and panels a work-item has does
 not matter for that. Where k is too long to be accurate, or the result has too few blocks to keep all cores busy, k is
 split into parts of whole slices, and a reduction joins these.
@@ -120,8 +121,8 @@ def is_lines(contraction: Contraction) -> bool:
 def _elements(side: Side) -> int:
     """How many elements an operand has that differ: it is packed once for all places of an axis in front along which it
     is the same."""
-    lies = zip(side.leaf.layout.shape, side.leaf.layout.strides, strict=True)
-    return math.prod(length for axis, (length, stride) in enumerate(lies) if stride or axis >= side.front)
+    axes = zip(side.leaf.layout.shape, side.leaf.layout.strides, strict=True)
+    return math.prod(length for axis, (length, stride) in enumerate(axes) if stride or axis >= side.front)
 
 
 def panel_launches(
