@@ -200,7 +200,7 @@ def _run(options: argparse.Namespace, chosen: Sequence[Case | None]) -> int:
     ceilings = Ceilings(opencl, "wall" if kind == "cpu" else "device")
     rounds = options.rounds or (5 if options.quick else _ROUNDS[kind])
     seconds = _SECONDS[kind] / (_QUICK if options.quick else 1)
-    ours = Ours(runtime)
+    ours = Ours(opencl)
     session = Session(
         ours,
         made,

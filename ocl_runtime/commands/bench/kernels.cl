@@ -13,6 +13,14 @@ __kernel void copy(__global const float4 *x, __global float4 *y, const ulong sta
         y[start + i] = x[start + i];
 }
 
+/* What a device is busy with before a measurement: n vectors are copied to where the next n are. */
+__kernel void fill(__global float4 *x, const ulong n)
+{
+    const size_t i = get_global_id(0);
+    if (i < n)
+        x[n + i] = x[i];
+}
+
 __kernel void copy_stretch(__global const float16 *x, __global float16 *y, const ulong start, const ulong n)
 {
     const size_t length = (n + get_global_size(0) - 1) / get_global_size(0);

@@ -48,7 +48,7 @@ def test_every_case_is_numpys_and_is_computed_in_each_round(runtime: Runtime, ca
             continue
         inputs = case.inputs(Data(), size, DTYPES[dtype])
         try:
-            prepared = Ours(runtime).prepare(case, [inputs])
+            prepared = Ours(OpenCL(runtime)).prepare(case, [inputs])
         except LeftOut as reason:
             pytest.skip(str(reason))
         Reference(case, inputs).check(prepared.results(0))
@@ -73,7 +73,7 @@ def test_nothing_is_timed_that_is_not_computed(runtime: Runtime) -> None:
     x = np.ones(1024, np.float32)
     view = dataclasses.replace(CASE["negative"], expression=lambda _, x: x[::2])
     with pytest.raises(Error, match="nothing was computed"):
-        Ours(runtime).prepare(view, [(x,)]).time(0)
+        Ours(OpenCL(runtime)).prepare(view, [(x,)]).time(0)
 
 
 def test_ceilings_are_those_of_the_size_and_the_work(runtime: Runtime) -> None:
@@ -96,7 +96,7 @@ def test_ceilings_are_those_of_the_size_and_the_work(runtime: Runtime) -> None:
 
 
 def test_what_the_device_has_no_memory_for_is_left_out(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = Ours(runtime)
+    ours = Ours(OpenCL(runtime))
     session = Session(ours, (), Ceilings(OpenCL(runtime), "wall"), Data(), 1, 0.1)
     small = dataclasses.replace(runtime.device.capabilities, global_memory=2**16)
     monkeypatch.setattr(Session, "_capabilities", property(lambda _: small))
@@ -264,7 +264,7 @@ class Broken:
 
 def test_peers_that_fail_are_named_and_the_case_is_measured(runtime: Runtime) -> None:
     others = [Broken("absent"), Broken("wrong"), Broken("failing")]
-    session = Session(Ours(runtime), others, Ceilings(OpenCL(runtime), "device"), Data(), 4, 1.0)
+    session = Session(Ours(OpenCL(runtime)), others, Ceilings(OpenCL(runtime), "device"), Data(), 4, 1.0)
     zero = dataclasses.replace(CASE["negative"], expression=lambda _, x: x * 0)
     found = session.measure(zero, 2**12, "f32")
     assert set(found.timings) == {"ocl", "wrong"}

@@ -20,8 +20,9 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, DType
-from ocl_runtime.plan.kernels.attention.parts import EXP2, ROW_PAIR, ROW_WORDS, Parts
+from ocl_runtime.plan.kernels.attention.parts import ROW_PAIR, ROW_WORDS, Parts
 from ocl_runtime.plan.kernels.form import Spec
+from ocl_runtime.plan.kernels.instructions import EXP2
 
 KEYS = 128
 """Of a block."""

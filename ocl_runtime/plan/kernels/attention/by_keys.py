@@ -9,7 +9,8 @@ from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32, I32, U32, U64
 from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_GROUP, STATISTICS_WORDS, Gradients
-from ocl_runtime.plan.kernels.attention.parts import EXP2, ROW_PAIR, ROW_WORDS
+from ocl_runtime.plan.kernels.attention.parts import ROW_PAIR, ROW_WORDS
+from ocl_runtime.plan.kernels.instructions import EXP2
 
 
 class ByKeys(Gradients):

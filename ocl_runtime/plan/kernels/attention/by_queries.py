@@ -6,8 +6,9 @@ from ocl_ir.graph.attention import QUERIES_OF_A_ROW
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import F32
 from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_GROUP, Gradients
-from ocl_runtime.plan.kernels.attention.parts import EXP2, ROW_PAIR
+from ocl_runtime.plan.kernels.attention.parts import ROW_PAIR
 from ocl_runtime.plan.kernels.attention.statistics_kernel import statistics_at
+from ocl_runtime.plan.kernels.instructions import EXP2
 
 
 class ByQueries(Gradients):

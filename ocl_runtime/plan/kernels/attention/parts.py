@@ -8,50 +8,18 @@ in row half `h` and column `8 f + s` behind its first one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-import numpy as np
-
-from ocl_ir.bfloat16 import bits_of
 from ocl_ir.kernel.asynchronous import BOX_COLUMNS, INNER, MAP_WORDS, ROW_BYTES, ROWS, WARPGROUP, ReleaseBoxes, Swizzled
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.program_ops import InlineC
-from ocl_ir.types import BF16, F16, F32, I32, U32, U64, DType
+from ocl_ir.types import F32, I32, U32, U64, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Spec
+from ocl_runtime.plan.kernels.instructions import PACK
 
 ROW_WORDS = ROW_BYTES // 4
 ROW_PAIR = range(2)
 """The two rows, 8 apart, in which a work-item holds sums."""
-
-
-def _instruction(ptx: str, dtype: DType, sources: str, reference: Callable[..., Any]) -> InlineC:
-    """An instruction of some float32, the constraints of whose operands are given, as an operation."""
-    name, letter = ("uint", "r") if dtype is U32 else ("float", "f")
-    return InlineC(f'({{{{ {name} y; asm("{ptx}" : "={letter}"(y) : {sources}); y; }}}})', dtype, reference)
-
-
-def _exp2(x: Any) -> Any:
-    with np.errstate(over="ignore"):
-        return np.exp2(x)
-
-
-EXP2 = _instruction("ex2.approx.ftz.f32 %0, %1;", F32, '"f"({0})', _exp2)
-"""Weights are rounded to halves: what the device has for exponentials is exact enough."""
-
-
-def _packed(dtype: DType) -> InlineC:
-    """Two numbers, rounded to the halves of a word."""
-
-    def reference(low: Any, high: Any) -> Any:
-        halves = [bits_of(x) if dtype is BF16 else x.astype(np.float16).view(np.uint16) for x in (low, high)]
-        return halves[0].astype(np.uint32) | halves[1].astype(np.uint32) << 16
-
-    return _instruction(f"cvt.rn.{dtype}x2.f32 %0, %1, %2;", U32, '"f"({1}), "f"({0})', reference)
-
-
-_PACK = {dtype: _packed(dtype) for dtype in (F16, BF16)}
 
 
 class Parts:
@@ -200,7 +168,7 @@ class Parts:
         k, count = self.k, columns // 4
         with k.for_(0, count, hint="word", unroll=count) as word:
             pair = [k.load(numbers, word * 2 + step) for step in range(2)]
-            k.store(words, word, k.op(_PACK[self.dtype], *pair))
+            k.store(words, word, k.op(PACK[self.dtype], *pair))
 
     def store(self, name: str, start: Ref, row: Ref, half: int, sums: Ref, factor: Ref) -> None:
         """Stores a row of sums, times a factor, in a matrix that begins at a word."""
@@ -208,4 +176,4 @@ class Parts:
         at = k.let(start + row * (self.length // 2) + self.thread, "at")
         with k.for_(0, count, hint="fragment", unroll=count) as fragment:
             pair = [k.load(sums, fragment * 4 + (2 * half + step)) * factor for step in range(2)]
-            k.store(self.sizes[name], at + fragment * 4, k.op(_PACK[self.dtype], *pair))
+            k.store(self.sizes[name], at + fragment * 4, k.op(PACK[self.dtype], *pair))

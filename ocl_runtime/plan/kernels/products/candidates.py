@@ -27,16 +27,29 @@ _FIXED = 4000
 """Clocks for a group to begin and end."""
 _STORED = 16
 """Results that a unit stores in a clock."""
-_DESCRIBED = 9500
+_DESCRIBED = 5800
 """Clocks for the launch that describes matrices."""
-_COPIED = 0.82
+_COPIED = 0.9
 """How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
+_LATENCY = 1415
+"""Clocks until what is copied for warpgroups is there."""
+_COPIED_BYTES = 50
+"""Of operands that a unit copies to local memory in a clock."""
+_LAUNCH, _TILE = 6900, 1200
+"""Clocks for the launch of warpgroups, and for a group to go to a tile; of several groups of a unit one does so while
+others multiply."""
+_STORED_BY_WARPGROUPS = 8
+"""Results that these store in a clock, while none of their group multiplies."""
 _REDUCTION = 7000
 """Clocks for the launch that joins parts."""
 _TRAFFIC = 2000
 """Bytes that the device moves in a clock."""
 _COPY = 7000
 """Clocks for a launch that copies."""
+_REGISTERS, _MORE_REGISTERS = 1 << 16, 56
+"""Of a unit of the device, and what a work-item of a warpgroup needs beside its sums."""
+_RESERVED = 1024
+"""Bytes of local memory that each group takes besides its own."""
 _ROW = 16
 """Neighbours that are worth being read together."""
 
@@ -79,21 +92,16 @@ DOUBLES = (
 )
 TF32_MATRICES = tuple(replace(each, inner=each.inner // 2, rate=each.rate * 0.38) for each in HALVES)
 WARPGROUPS = (
-    Candidate((2, 2), (1, 16), 64, 1650, 4),
-    Candidate((2, 1), (1, 32), 64, 1550, 4),
-    Candidate((2, 1), (1, 16), 64, 1400, 4),
-    Candidate((1, 1), (1, 16), 64, 1250, 4),
-    Candidate((1, 1), (1, 8), 64, 850, 4),
+    Candidate((2, 1), (1, 32), 64, 1950, 4),
+    Candidate((2, 2), (1, 16), 64, 1950, 4),
+    *(Candidate((2, 1), (1, 16), 64, 1950, room) for room in (6, 4, 3)),
+    *(Candidate((1, 1), (1, 16), 64, 1950, room) for room in (8, 4, 3)),
+    *(Candidate((2, 1), (1, 8), 64, 1950, room) for room in (7, 4, 3)),
+    *(Candidate((1, 1), (1, 8), 64, 1950, room) for room in (8, 4, 3)),
 )
-
-TF32_WARPGROUPS = (
-    Candidate((2, 1), (1, 32), 32, 880, 4),
-    Candidate((2, 2), (1, 16), 32, 790, 4),
-    Candidate((2, 1), (1, 16), 32, 570, 4),
-    Candidate((1, 1), (1, 16), 32, 440, 4),
-    Candidate((1, 2), (1, 8), 32, 340, 4),
-    Candidate((1, 1), (1, 8), 32, 240, 4),
-)
+TF32_WARPGROUPS = tuple(replace(each, inner=each.inner // 2, rate=each.rate * 0.45) for each in WARPGROUPS)
+"""Of warpgroups: how many steps local memory has room for says how long the latency of memory may be, and how many
+groups a unit has room for."""
 MFMA_HALVES = (
     Candidate((2, 2), (4, 4), 32, 512),
     Candidate((2, 2), (2, 4), 32, 400),
@@ -229,23 +237,56 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
     batch, (m, n, k) = math.prod(contraction.batch), contraction.sizes
     best: tuple[float, AnyTile, int] | None = None
     for tile, rate in tiles(contraction, target):
-        groups, units = batch * -(-m // tile.rows) * -(-n // tile.columns), _units(tile)
-        results = tile.rows * tile.columns / units
         for parts in _PARTS:
             if parts > 1 and k // parts < LEAST_PART:
                 break
-            turns = groups * units * parts / target.compute_units
-            whole_turns = -(-groups * units * parts // target.compute_units) if turns < 4 else turns + 0.5
-            fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
-            time = whole_turns * (results * -(-k // parts) / fast + _FIXED + results / _STORED)
-            if isinstance(tile, WarpgroupTile) and tile.boxes:
-                time += _DESCRIBED
+            groups, places = parts * batch * -(-m // tile.rows) * -(-n // tile.columns), -(-k // parts)
+            if isinstance(tile, WarpgroupTile):
+                time = _time_of_warpgroups(tile, rate, groups, places, target)
+            else:
+                time = _time_of_groups(tile, rate, groups, places, target)
             if parts > 1:
                 time += _REDUCTION + 2 * parts * batch * m * n * contraction.accumulator.size / _TRAFFIC
             if best is None or time < best[0]:
                 best = time, tile, parts
     assert best is not None
     return best
+
+
+def _time_of_groups(tile: AnyTile, rate: float, groups: int, places: int, target: Target) -> float:
+    """Clocks that groups take, each for so many places of the inner axis."""
+    units = _units(tile)
+    results, turns = tile.rows * tile.columns / units, groups * units / target.compute_units
+    fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
+    return _whole(groups * units, target) * (results * places / fast + _FIXED + results / _STORED)
+
+
+def _time_of_warpgroups(tile: WarpgroupTile, rate: float, groups: int, places: int, target: Target) -> float:
+    """The same of warpgroups. A step takes as long as its products, or as its bytes take to come; or until they are
+    there, if too few are on their way: of some steps ahead, in each of the groups of a unit."""
+    beside = min(together(tile, target), max(1, groups / target.compute_units))
+    step_bytes = (tile.rows + tile.columns) * tile.inner * tile.dtype.size
+    step = max(
+        tile.rows * tile.columns * tile.inner / rate,
+        step_bytes / _COPIED_BYTES,
+        _LATENCY / ((tile.room - 2) * beside),
+    )
+    results = tile.rows * tile.columns / _STORED_BY_WARPGROUPS
+    time = -(-places // tile.inner) * step + results + _TILE / beside
+    return _LAUNCH + _whole(groups, target) * time + (_DESCRIBED if tile.boxes else 0)
+
+
+def _whole(groups: int, target: Target) -> float:
+    """How often a unit of the device begins a group: of many, the last ones leave some idle."""
+    turns = groups / target.compute_units
+    return -(-groups // target.compute_units) if turns < 4 else turns + 0.5
+
+
+def together(tile: WarpgroupTile, target: Target) -> int:
+    """How many groups of warpgroups a unit of the device has room for: in local memory, of which the driver takes some
+    for itself, and in registers."""
+    registers = tile.items * (tile.width // 2 + _MORE_REGISTERS)
+    return max(1, min(target.tile_bytes // (tile.local_bytes + _RESERVED), _REGISTERS // registers))
 
 
 def _units(tile: AnyTile) -> int:

@@ -103,10 +103,14 @@ class AnyTile(ABC):
         return 0
 
     @property
+    def steps_length(self) -> int:
+        """Words of local memory for steps."""
+        return (self.room or 2) * sum(self.stage_lengths)
+
+    @property
     def local_length(self) -> int:
         """Words of local memory: some steps, over which a band is laid at the end, or behind which."""
-        steps = (self.room or 2) * sum(self.stage_lengths)
-        return max(steps, self.band_start + self.patches * self.band * self.row_length)
+        return max(self.steps_length, self.band_start + self.patches * self.band * self.row_length)
 
     @property
     def local_bytes(self) -> int:

@@ -2,20 +2,25 @@
 
 The group goes along the inner axis in steps (`pipeline.py`). In the end results go through local memory
 once more, band by band, so that work-items store vectors of whole rows, and compute whatever else is made of the
-product with operands that are read likewise.
+product with operands that are read likewise. Warpgroups whose results need little more are not held up by that:
+neighbours exchange what they hold until each has whole vectors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ocl_ir.kernel.asynchronous import ALIGNMENT
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.kernel.work import worth
 from ocl_ir.types import TF32, DType
+from ocl_runtime.plan.fusion.values import Operation, Value
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term, dtype_of_product
+from ocl_runtime.plan.kernels.instructions import PACK
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.held import HeldFragments
@@ -24,6 +29,10 @@ from ocl_runtime.plan.kernels.products.pipeline import Boxes, Fragments, WorkTil
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.warpgroup import BoxStage, WarpgroupFragments, WarpgroupStage
+
+_MOST_EXCHANGED = 16
+"""Operations behind a product up to which their code for each vector takes less time than a way through local
+memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +52,16 @@ class TileForm:
     batch: int
     tile: AnyTile
     lanes: int
+    packed: bool
     index: DType
     fp16: bool
+
+
+def exchanges(tile: AnyTile, values: Sequence[Term | Value]) -> bool:
+    """Whether work-items exchange sums, so that no band is in local memory: the code of what is computed of them is
+    then there for each of their vectors."""
+    operations = sum(worth(value.op) for value in values if isinstance(value, Operation))
+    return isinstance(tile, WarpgroupTile) and not tile.holds and operations <= _MOST_EXCHANGED
 
 
 def build(form: TileForm) -> Kernel:
@@ -59,7 +76,8 @@ class _Builder:
         if isinstance(tile, MatrixTile | WarpgroupTile) and tile.dtype is TF32:
             how = f"by matrix instructions of {TF32}, "
         stored = {access.name: value for value, access in form.outputs}
-        dtypes = ", ".join(dict.fromkeys(str(access.dtype) for _, access in form.outputs))
+        results = [access.dtype for _, access in form.outputs] if not form.packed else [dtype_of_product(form.values)]
+        dtypes = ", ".join(dict.fromkeys(map(str, results)))
         note = formulas(form.values, stored).replace("product", f"{form.left.access.name} @ {form.right.access.name}")
         note += f"    {dtypes}, in {tile.accumulator}, {how}tiles of {tile.rows} x {tile.columns} x {tile.inner}"
         self._form = form
@@ -70,7 +88,8 @@ class _Builder:
     def build(self) -> Kernel:
         k, form, tile = self._k, self._form, self._form.tile
         group, item = k.item("group_id", 0, "group", form.index), k.item("local_id", 0, "item", form.index)
-        local = k.array(tile.word, tile.local_length, align=self._alignment, hint="stage")
+        length = tile.steps_length if self._exchanges else tile.local_length
+        local = k.array(tile.word, length, align=self._alignment, hint="stage")
         if isinstance(tile, WarpgroupTile) and tile.boxes:
             self._one_after_the_other(tile, local, group, item)
             return k.build()
@@ -173,15 +192,43 @@ class _Builder:
 
     # ------------------------------------------------------------------ results
 
+    @property
+    def _exchanges(self) -> bool:
+        """Whether work-items exchange sums, so that no band is in local memory: the code of what is computed of them is
+        then there for each of their vectors."""
+        return exchanges(self._form.tile, self._form.values)
+
     def _results(self, local: Ref, item: Ref, fragments: Fragments, work: WorkTile) -> None:
-        """Stores what is computed of the product, one band of all warps after the other."""
+        """Stores what is computed of the product."""
+        if self._exchanges:
+            assert isinstance(fragments, WarpgroupFragments)
+            self._exchanged(fragments, work)
+        else:
+            self._in_bands(local, item, fragments, work)
+
+    def _exchanged(self, fragments: WarpgroupFragments, work: WorkTile) -> None:
+        """Stores what work-items have of it when they have exchanged it."""
+        k, form, sizes, const = self._k, self._form, self._sizes, self._body.const
+        count, before = k.op("udiv", sizes["n"], const(form.lanes)), k.op("udiv", work.column, const(form.lanes))
+        pack = PACK[dtype_of_product(form.values)] if form.packed else None
+        for row, number, sums in fragments.vectors(form.lanes, pack):
+            result_row, result_number = work.row + row, before + number
+            with k.if_((result_row < sizes["m"]) & (result_number < count)):
+                if form.packed:
+                    ((_, access),) = form.outputs
+                    at = self._start(access, self._where(work, result_row), result_number, form.lanes // 2)
+                    k.store(sizes[access.name], at, sums, align=UNIT_BYTES)
+                else:
+                    self._result(work, result_row, result_number, sums)
+
+    def _in_bands(self, local: Ref, item: Ref, fragments: Fragments, work: WorkTile) -> None:
+        """Stores one band of all warps after the other."""
         k, form, body, tile, sizes = self._k, self._form, self._body, self._form.tile, self._sizes
         in_row, lanes = tile.columns // form.lanes, form.lanes
-        front = {axis + 1: coordinate for axis, coordinate in work.where.items()} | {0: work.part}
         with k.for_(0, tile.bands, dtype=form.index, hint="band") as band:
-            for number in range(tile.bands):
-                with k.if_(k.op("eq", band, number)):
-                    fragments.store_band(number, local)
+            for each in range(tile.bands):
+                with k.if_(k.op("eq", band, each)):
+                    fragments.store_band(each, local)
             k.barrier()
             units = tile.patches * tile.band * in_row
             with k.for_(item, units, tile.items, dtype=form.index, hint="unit") as unit:
@@ -194,19 +241,20 @@ class _Builder:
                 result_row = tile.row_of(work.row + warp * (tile.rows // tile.patches), band, within)
                 result_column = work.column + along
                 with k.if_((result_row < sizes["m"]) & (result_column < sizes["n"])):
-                    self._result({**front, form.batch + 1: result_row}, result_column, sums)
+                    number = k.op("udiv", result_column, body.const(lanes)) if lanes > 1 else result_column
+                    self._result(work, result_row, number, sums)
             k.barrier()
 
-    def _result(self, where: dict[int, Ref], column: Ref, product: Ref) -> None:
-        """Stores a vector of results."""
+    def _result(self, work: WorkTile, row: Ref, number: Ref, product: Ref) -> None:
+        """Stores a vector of results, given by its row and its number in that."""
         k, form, body, lanes = self._k, self._form, self._body, self._form.lanes
-        number = k.op("udiv", column, body.const(lanes)) if lanes > 1 else column
+        where = self._where(work, row)
 
         def leaf(access: Access) -> Ref:
             if access.kind == "scalar":
                 return body.spread(body.read(access, body.const(0)), lanes)
             count = 1 if access.strides[-1] == "none" else lanes
-            return body.spread(body.read(access, self._start(access, where, number), count), lanes)
+            return body.spread(body.read(access, self._start(access, where, number, lanes), count), lanes)
 
         dtype = dtype_of_product(form.values)
         known = {0: body.rounded(body.converted(product, dtype), dtype)}
@@ -214,12 +262,17 @@ class _Builder:
         for value, access in form.outputs:
             align = access.dtype.size * (lanes if access.wide else 1)
             result = body.spread(values[value], lanes)
-            k.store(body.params[access.name], self._start(access, where, number), result, align=align)
+            k.store(body.params[access.name], self._start(access, where, number, lanes), result, align=align)
 
-    def _start(self, access: Access, where: dict[int, Ref], number: Ref) -> Ref:
+    def _where(self, work: WorkTile, row: Ref) -> dict[int, Ref]:
+        """The coordinates of a row of results."""
+        front = {axis + 1: coordinate for axis, coordinate in work.where.items()} | {0: work.part}
+        return {**front, self._form.batch + 1: row}
+
+    def _start(self, access: Access, where: dict[int, Ref], number: Ref, lanes: int) -> Ref:
         """Where a vector of neighbouring columns begins, or the only column."""
         body, lane = self._body, self._form.batch + 2
-        if self._form.lanes == 1:
+        if lanes == 1:
             offset = body.offset(access, {**where, lane: number})
             return body.const(0) if offset is None else offset
-        return body.vector_start(access, body.offset(access, where, lane), number, self._form.lanes, lane)
+        return body.vector_start(access, body.offset(access, where, lane), number, lanes, lane)

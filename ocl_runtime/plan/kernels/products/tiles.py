@@ -13,20 +13,29 @@ from dataclasses import replace
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.kernel.asynchronous import MAP_WORDS
 from ocl_ir.layout import Layout
-from ocl_ir.types import U32, Pointer
+from ocl_ir.types import BF16, F16, U32, Pointer
 from ocl_runtime.plan.fusion.values import Product, leaf_layouts
 from ocl_runtime.plan.kernels.accesses import reached, stored_at
 from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
-from ocl_runtime.plan.kernels.products.candidates import box_width, chosen, is_turned, tile_parts, tiles, width
+from ocl_runtime.plan.kernels.products.candidates import (
+    box_width,
+    chosen,
+    is_turned,
+    tile_parts,
+    tiles,
+    together,
+    width,
+)
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, sum_of_parts
 from ocl_runtime.plan.kernels.products.maps_kernel import GROUP, MapsForm
 from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
 from ocl_runtime.plan.kernels.products.matrix import loaded_dtype
 from ocl_runtime.plan.kernels.products.stage import Operand, digits_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
-from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build
+from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build, exchanges
+from ocl_runtime.plan.kernels.products.warpgroup import MOST_LANES
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.target import Target
@@ -117,13 +126,19 @@ def tile_launches(
     ):
         parameters.size(name, size)
     launched = groups
-    if boxes:  # a unit of the device has one group, which goes from tile to tile
+    if isinstance(tile, WarpgroupTile) and boxes:  # a unit of the device has some groups, which go from tile to tile
         parameters.size("tiles", groups)
-        launched = min(groups, target.compute_units)
+        launched = min(groups, target.compute_units * together(tile, target))
     results = each[-len(stored.outputs) :]
     lanes = _lanes(stored, results, n, target)
+    if isinstance(tile, WarpgroupTile):
+        lanes = min(lanes, MOST_LANES)
+    packed = _packs(tile, stored, lanes)
     terms = reached(stored.values, names[2:], each, parameters, lanes)
-    outputs = stored_at(parameters, stored.outputs, results, lanes)
+    if packed:
+        outputs = stored_at(parameters, *_in_pairs(stored.outputs, results), lanes // 2)
+    else:
+        outputs = stored_at(parameters, stored.outputs, results, lanes)
     form = TileForm(
         left=operands[0],
         right=operands[1],
@@ -133,6 +148,7 @@ def tile_launches(
         batch=len(shape),
         tile=tile,
         lanes=lanes,
+        packed=packed,
         index=index,
         fp16=target.fp16,
     )
@@ -158,6 +174,20 @@ def _lanes(stored: Elements, results: Sequence[Layout], columns: int, target: Ta
     lanes = lanes_for(stored.values, dtypes, replace(target, vector_bytes=UNIT_BYTES))
     fits = columns % lanes == 0 and all(aligned(layout, layout.ndim - 1, lanes) for layout in results)
     return lanes if fits else 1
+
+
+def _packs(tile: AnyTile, stored: Elements, lanes: int) -> bool:
+    """Whether results are stored as words of two halves: those of the product alone, in whole units of 16 bytes."""
+    (product, *more), dtypes = stored.values, {output.dtype for output in stored.outputs}
+    assert isinstance(product, Product)
+    bare = not more and dtypes == {product.dtype} and product.dtype in (F16, BF16)
+    return bare and lanes == MOST_LANES and exchanges(tile, stored.values)
+
+
+def _in_pairs(outputs: Sequence[Output], layouts: Sequence[Layout]) -> tuple[list[Output], list[Layout]]:
+    """Results in halves as words of two."""
+    words = [output._replace(dtype=U32) for output in outputs]
+    return words, [_in_words(layout, layout.ndim - 1, 2) for layout in layouts]
 
 
 def _bounds(side: Side) -> list[Layout]:

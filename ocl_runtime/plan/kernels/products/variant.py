@@ -43,10 +43,10 @@ Kind: TypeAlias = Literal["tiles", "boxes", "panels", "blocks"]
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A way to multiply. The `shape` of "tiles", and of those whose operands are copied in "boxes", is their warps and
-    fragments, down and across, that of "panels" and "blocks" the rows and vectors of a work-item; k is in `parts`,
-    of panels in as many as it takes.
+    fragments, down and across, and how many steps they have room for (0: operands go through registers), that of
+    "panels" and "blocks" the rows and vectors of a work-item; k is in `parts`, of panels in as many as it takes.
 
-        str(Variant("tiles", (2, 2, 4, 2), 1)) == "tiles 2x2x4x2 parts 1"
+        str(Variant("tiles", (2, 2, 4, 2, 0), 1)) == "tiles 2x2x4x2x0 parts 1"
     """
 
     kind: Kind
@@ -153,8 +153,12 @@ def _tiles(contraction: Contraction, target: Target) -> list[Variant]:
         for tile in (first, *(tile for tile, _ in possible_tiles(contraction, target))):
             actual, _ = tile_parts(k, parts, tile)
             if parts in (1, wanted) or _groups(contraction, tile) * actual <= _MOST_TURNS * target.compute_units:
-                made.append(Variant(_kind(tile), (*tile.warps, *tile.fragments), actual))
+                made.append(Variant(_kind(tile), _shape(tile), actual))
     return made
+
+
+def _shape(tile: AnyTile) -> tuple[int, ...]:
+    return (*tile.warps, *tile.fragments, tile.room)
 
 
 def _kind(tile: AnyTile) -> Kind:
@@ -193,7 +197,7 @@ def _blocks(contraction: Contraction, target: Target) -> list[Variant]:
 def tile_of(variant: Variant, contraction: Contraction, target: Target) -> AnyTile | None:
     """The tile of a variant, if the target has room for it."""
     for tile, _ in possible_tiles(contraction, target):
-        if _kind(tile) == variant.kind and (*tile.warps, *tile.fragments) == variant.shape:
+        if _kind(tile) == variant.kind and _shape(tile) == variant.shape:
             return tile
     return None
 

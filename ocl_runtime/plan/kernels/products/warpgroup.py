@@ -8,11 +8,12 @@ later.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 from ocl_ir.kernel.asynchronous import ROW_BYTES, ROWS, STEP_BYTES, WARPGROUP, Swizzled
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, U32, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
@@ -24,6 +25,8 @@ WARP_ROWS = 16
 """Of the sums of a warpgroup that one of its warps has."""
 _UNITS = ROW_BYTES // UNIT_BYTES
 """Units of a row."""
+MOST_LANES = 8
+"""Of a vector that neighbours exchange sums for: four of them have two each."""
 
 
 class WarpgroupStage(Stage):
@@ -96,7 +99,7 @@ class WarpgroupFragments:
     def __init__(self, body: Body, tile: WarpgroupTile, left: WarpgroupStage, right: WarpgroupStage, item: Ref) -> None:
         k = body.k
         self._k, self._tile, self._left, self._right, self._item = k, tile, left, right, item
-        self._index = body.index
+        self._index, self._const = body.index, body.const
         group = k.op("udiv", item, body.const(WARPGROUP))
         self._down = k.let(k.op("udiv", group, body.const(tile.warps[1])), "down")
         self._across = k.let(k.op("urem", group, body.const(tile.warps[1])), "across")
@@ -124,6 +127,50 @@ class WarpgroupFragments:
             (self._right.local, right, self._right.lies),
             tile.inner * tile.dtype.size // STEP_BYTES,
         )
+
+    def vectors(self, lanes: int, pack: InlineC | None = None) -> Iterator[tuple[Ref, Ref, Ref]]:
+        """Vectors of `lanes` sums, up to 8, each with its row and its number in the tile's row. With `pack`, which
+        makes a word of two, they are words of 8 sums.
+
+        Four neighbours hold pairs of a row of each fragment. They exchange pairs of two fragments, then of four, until
+        each has neighbouring ones.
+        """
+        k, tile, thread = self._k, self._tile, self._item & 3
+        first_row = k.let(self._down * ROWS + ((self._item >> 5) & 3) * WARP_ROWS + ((self._item >> 2) & 7), "own_row")
+        together = max(1, lanes // 2)
+        own = (thread & (together - 1)) * 8 + k.op("udiv", thread, self._const(together)) * (2 * together)
+        first = k.op("udiv", own, self._const(lanes)) + self._across * (tile.width // lanes)
+        exchanges = [
+            (distance, k.op("ne", thread & distance, 0, hint="is_upper")) for distance in (1, 2) if distance < together
+        ]
+        for half in range(2):
+            count = tile.width // 8
+            with k.for_(0, count, together, dtype=self._index, hint="fragment", unroll=count // together) as fragment:
+                held = []
+                for number in range(together):
+                    pair = [k.load(self._sums, (fragment + number) * 4 + (2 * half + step)) for step in range(2)]
+                    held.append(pair if pack is None else [k.op(pack, *pair)])
+                for distance, is_upper in exchanges:
+                    for number in range(together):
+                        if not number & distance:
+                            self._exchange(held[number], held[number + distance], distance, is_upper)
+                values = [value for pair in held for value in pair]
+                vector = first + fragment * (8 // lanes)
+                if lanes == 1:
+                    yield from ((first_row + 8 * half, vector + step, value) for step, value in enumerate(values))
+                else:
+                    yield first_row + 8 * half, vector, k.op("vector", *values)
+
+    def _exchange(self, low: list[Ref], high: list[Ref], distance: int, is_upper: Ref) -> None:
+        """Exchanges one of two pairs with the neighbour at a distance, who gets the upper one of the lower neighbour's
+        for its own lower one."""
+        k, lane = self._k, (self._item & 31) ^ distance
+        for step, (ours, others) in enumerate(zip(low, high, strict=True)):
+            theirs = k.shuffle(k.op("select", is_upper, ours, others), lane, 32, hint="theirs")
+            low[step], high[step] = (
+                k.op("select", is_upper, theirs, ours),
+                k.op("select", is_upper, others, theirs),
+            )
 
     def store_band(self, band: int, local: Ref) -> None:
         """Stores the sums of a band in local memory: those of some warps of each warpgroup."""
