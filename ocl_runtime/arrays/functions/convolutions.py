@@ -69,8 +69,9 @@ def conv(
     taps = _taps("conv", x, w.shape[2:], stride, padding, _numbers("conv", "dilation", dilation, rank))
     dtype = common_dtype((x._node, w._node), x._executor)
     operands = cast(x._node, dtype), cast(w._node, dtype)
-    node = convolution_of_lines(*operands, taps, count, caller()) if x._executor.target.kind == "cpu" else None
-    return Array(node or convolution(*operands, taps, count, caller()), x._executor)
+    target = x._executor.target
+    node = convolution_of_lines(*operands, taps, count, caller()) if target.kind == "cpu" else None
+    return Array(node or convolution(*operands, taps, count, caller(), turns=target.kind == "gpu"), x._executor)
 
 
 def max_pool(x: ArrayLike, /, window: PerAxis, stride: PerAxis | None = None, padding: Padding = 0) -> Array:

@@ -16,12 +16,18 @@ from typing import NamedTuple
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Step
 from ocl_ir.graph.order import order_in_memory
+from ocl_ir.graph.pictures import ChannelsLast
 from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32
 from ocl_runtime.arrays.meaning.precision import in_tf32
 from ocl_runtime.arrays.meaning.semantics import cast
+
+_UNIT_BYTES = 16
+"""That are copied to local memory together."""
+_WORTH_TURNING = 2**26
+"""Products of a convolution above which another launch takes less time than it saves."""
 
 
 class Taps(NamedTuple):
@@ -71,14 +77,21 @@ def windows(x: Node, taps: Sequence[Taps], where: Where) -> Node:
     return graph.permute(x, (*range(front), *behind[1::2], *behind[::2]))
 
 
-def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where) -> Node:
+def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where, *, turns: bool = False) -> Node:
     """The sums of products of weights (channels of the result, channels of a group, …) and what they lie over in `x`
     (…, channels, …), both of one dtype. The result lies as `x` does, channels first or last; so it does, and so do the
-    products of each sum follow each other, whether `x` has been computed or not."""
+    products of each sum follow each other, whether `x` has been computed or not. `turns`: what lies channels first is
+    copied to channels last where that pays, since channels of a place can be read together."""
     (batch, channels), (made, of_group) = x.shape[:2], weights.shape[:2]
     counts = tuple(each.count(length) for each, length in zip(taps, x.shape[2:], strict=True))
     shape: Shape = (batch, made, *counts)
     per, taken, places = made // groups, math.prod(weights.shape[1:]), math.prod(counts)
+    is_last, rank = is_channels_last(x), len(taps)
+    work = batch * places * made * taken
+    in_units = taken > of_group and of_group % (_UNIT_BYTES // x.dtype.size) == 0
+    turned = turns and not is_last and per > 1 and in_units and work >= _WORTH_TURNING
+    if turned:
+        x = graph.permute(graph.custom_call(ChannelsLast(), x, where=where), (0, 1 + rank, *range(1, 1 + rank)))
     seen = padded(x, taps, where)
     if groups == 1:  # a new axis is a view of anything
         seen = graph.index(seen, (_whole(batch), None, *map(_whole, seen.shape[1:])), where)
@@ -86,10 +99,13 @@ def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where
         seen = graph.reshape(seen, (batch, groups, of_group, *seen.shape[2:]))
     seen = windows(seen, taps, where)  # (batch, groups, channels of a group, taps…, places…)
     if per == 1 and channels:
-        return graph.reshape(_added_up(seen, weights, len(taps), where), shape)
-    if groups == 1 and is_channels_last(x):
+        return graph.reshape(_added_up(seen, weights, rank, where), shape)
+    if groups == 1 and is_last:
         seen = graph.index(seen, (_whole(batch), 0, *map(_whole, seen.shape[2:])), where)
         return _channels_last(seen, weights, shape, where)
+    if turned:  # of each sum, all channels of one tap come together
+        seen = graph.permute(seen, (0, 1, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank)))
+        weights = graph.custom_call(ChannelsLast(), weights, where=where)
     rows = graph.expand(graph.reshape(weights, (groups, per, taken)), (batch, groups, per, taken), where)
     columns = graph.reshape(seen, (batch, groups, taken, places))
     return graph.reshape(graph.contract(rows, columns, where, tf32=in_tf32()), shape)

@@ -6,6 +6,7 @@ naming.py           names and notes for the reader of generated code
 windows.py          what the terms of a stencil share
 accesses.py         how a kernel reaches the leaves of its values
 body.py             the parts of kernels that all share
+instructions.py     single instructions of one vendor as operations
 elementwise.py      launches for elementwise groups
 elementwise_kernel.py kernels for them
 transpose.py        launches for those that turn some of what they read
@@ -33,5 +34,6 @@ library_kernel.py   kernels of such algorithms over arrays in memory, and their 
 fourier/            Fourier transforms
 linalg/             linear algebra
 attention/          attention in one kernel
+channels_last.py    the launch that puts channels last
 cache.py            kernels by their form
 """

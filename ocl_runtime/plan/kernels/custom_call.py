@@ -32,6 +32,7 @@ _LOWERED_BY: Mapping[str, str] = {
     "Attention": f"{_ATTENTION}:attention_launches",
     "AttentionGradient": f"{_ATTENTION}:gradient_launches",
     "AttentionStatistics": f"{_ATTENTION}:statistics_launches",
+    "ChannelsLast": "ocl_runtime.plan.kernels.channels_last:channels_last_launches",
     "Cholesky": f"{_LINALG}.cholesky:cholesky_launches",
     "Eigen": f"{_LINALG}.eigen:eigen_launches",
     "FourierTransform": f"{_FOURIER}.passes:transform_launches",

@@ -115,9 +115,9 @@ def test_blocks_of_long_and_of_causal_sequences() -> None:
         return len(attention_blocks.Scores(q, q, [], dtype, causal, 1.0).blocks())
 
     kind = ocl.zeros(1)._executor.target.kind
-    n = {"cpu": 4096, "gpu": 16384}[kind]
+    n, few = {"cpu": (4096, 4), "gpu": (16384, 1)}[kind]
     assert count(1, n // 4, F32, False) == 1
-    assert count(1, n // 4, F32, True) == 4
+    assert count(1, n // 4, F32, True) == few
     assert count(1, n, F32, True) == 8
     assert 2 * count(4, n, F32, False) == count(4, n, F64, False)
 

@@ -13,9 +13,11 @@ import pytest
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Scalar
+from ocl_ir.graph.nodes import walk
 from ocl_ir.indices import Span
 from ocl_ir.kernel.grammar import CopyAsync, CopyBox, MatrixMultiply, WarpgroupMultiply
 from ocl_ir.layout import Layout
+from ocl_runtime.arrays.meaning import convolutions
 from ocl_runtime.arrays.meaning.convolutions import Taps, convolution
 from ocl_runtime.plan.target import Target
 from tests.support import convolution_reference as reference
@@ -104,6 +106,38 @@ def test_channels_last_are_read_in_units(target: Target, kind: type) -> None:
     assert planned.results[0].layout.order == (0, 2, 3, 1)
     expected = reference.conv(x, w, (1, 1), [(1, 1)] * 2, (1, 1)) + b[:, None, None]
     assert (desk.values(root) == expected).all()
+
+
+@pytest.mark.parametrize(("target", "dtype"), SOME.values(), ids=SOME)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_channels_are_put_last_where_that_pays(
+    target: Target, dtype: str, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the operand and the weights; then both are read in units, and the result lies channels first all the same."""
+    monkeypatch.setattr(convolutions, "_WORTH_TURNING", 0)
+    desk, rng = Desk(target), np.random.default_rng(0)
+    x, w = numbers(rng, dtype, 2, 32, 7, 9), numbers(rng, dtype, 32, 32 // groups, 3, 3)
+    taps = [Taps(3, 1, 1, 1, 1)] * 2
+    root = convolution(desk.buffer(x), desk.buffer(w), taps, groups, "", turns=True)
+    planned = desk.plan(root)
+    assert [launch.kernel.name for launch in planned.launches[:3]] == ["transpose", "transpose", "contract"]
+    assert bool(statements(planned.launches, CopyAsync)) == (target.warpgroups and dtype == "f2")
+    assert planned.results[0].layout.order == (0, 1, 2, 3)
+    assert (desk.values(root) == reference.conv(x, w, (1, 1), [(1, 1)] * 2, (1, 1), groups)).all()
+
+
+@pytest.mark.parametrize(
+    ("channels", "kernel", "last"), [(20, 3, False), (32, 1, False), (32, 3, True)], ids=["odd", "no taps", "last"]
+)
+def test_channels_stay_where_they_are_otherwise(
+    channels: int, kernel: int, last: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(convolutions, "_WORTH_TURNING", 0)
+    desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
+    x, w = numbers(rng, "f2", 2, channels, 8, 9), numbers(rng, "f2", 32, channels, kernel, kernel)
+    x_node = channels_last(desk, x) if last else desk.buffer(x)
+    root = convolution(x_node, desk.buffer(w), [Taps(kernel)] * 2, 1, "", turns=True)
+    assert not any(isinstance(node, graph.CustomCall) for node in walk(root))
 
 
 @pytest.mark.parametrize(("target", "dtype"), SOME.values(), ids=SOME)

@@ -13,12 +13,13 @@ import pytest
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.kernel.grammar import CopyAsync, CopyBox, MatrixMultiply, WarpgroupMultiply
+from ocl_ir.kernel.grammar import CopyAsync, CopyBox, Let, MatrixMultiply, Shuffle, WarpgroupMultiply, walk
 from ocl_ir.layout import Layout
-from ocl_ir.types import BF16
+from ocl_ir.types import BF16, F16
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.products import candidates, tiles
 from ocl_runtime.plan.kernels.products.contraction import Contraction
+from ocl_runtime.plan.kernels.products.tile import WarpgroupTile
 from ocl_runtime.plan.target import Target
 from tests.support.depth import NIGHTLY
 from tests.support.products import (
@@ -241,6 +242,80 @@ def test_elements_are_computed_by_the_kernel(target: Target, dtype: str, shape: 
         names = [launch.kernel.name for launch in desk.plan(root).launches]
         assert sum(name.startswith(("add", "mul", "maximum")) for name in names) == 0, names
         assert (desk.values(root) == expected.astype(numpy_dtype(dtype))).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "boxes"), [("f2", True), ("f2", False), ("tf32", True)], ids=["in boxes", "copied", "tf32"]
+)
+@pytest.mark.parametrize("columns", [65, 66, 68, 72, 264])
+def test_warpgroups_exchange_what_they_store(
+    dtype: str, boxes: bool, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Vectors of 1, 2, 4 and 8 results: work-items hold pairs of neighbours, and exchange these for longer ones."""
+    monkeypatch.setattr(candidates, "_ways", lambda *_: [boxes])
+    desk, rng = Desk(WARPGROUPS), np.random.default_rng(columns)
+    left, right = numbers(rng, dtype, 130, 64), numbers(rng, dtype, 64, columns)
+    rest = numbers(rng, dtype, 130, columns)
+    product = graph.contract(desk.buffer(left), uploaded(desk, right, transposed=True), tf32=dtype == "tf32")
+    more = graph.elementwise("add", product, desk.buffer(rest))
+    expected = exactly(left, right)
+    for root, values in ((product, expected), (more, expected + rest)):
+        launches = desk.plan(root).launches
+        assert [launch.kernel.name.startswith("contract") for launch in launches][-1]
+        assert statements(launches, WarpgroupMultiply)
+        assert bool(statements(launches, Shuffle)) == (columns % 4 == 0)
+        assert (desk.values(root) == values.astype(numpy_dtype(dtype))).all()
+
+
+def test_of_much_that_is_computed_the_code_is_there_once() -> None:
+    desk = Desk(WARPGROUPS)
+    left, right = (desk.random(64, 64, dtype="f2")[1] for _ in range(2))
+    launches = desk.plan(graph.elementwise("tanh", graph.contract(left, right))).launches
+    assert statements(launches, WarpgroupMultiply)
+    assert not statements(launches, Shuffle)
+    assert sum(stmt.op == "tanh" for stmt in walk(launches[-1].kernel.body) if isinstance(stmt, Let)) == 1
+
+
+def halves(*sizes: int) -> Contraction:
+    """A product of m × k and k × n halves."""
+    m, k, n = sizes
+    desk = Desk()
+    nodes = [desk.random(*shape, dtype="f2")[1] for shape in ((m, k), (k, n))]
+    product = graph.contract(*nodes)
+    left, right = (Leaf(node, Layout.contiguous(node.shape), False) for node in nodes)
+    return Contraction(left=left, right=right, accumulator=product.accumulator, dtype=product.dtype)
+
+
+def test_what_was_the_fastest_on_an_h200_is_chosen() -> None:
+    """Or what took 5% longer: few large tiles in boxes, small ones with many steps ahead where there are few tiles,
+    and several groups of a unit side by side where there are few steps."""
+    device = replace(WARPGROUPS, compute_units=132)
+
+    def chosen(*sizes: int) -> tuple[int, int, int, bool, int]:
+        tile, parts = candidates.chosen(halves(*sizes), device)
+        assert isinstance(tile, WarpgroupTile)
+        return tile.rows, tile.columns, tile.room, tile.boxes, parts
+
+    assert chosen(4096, 4096, 4096) == (128, 256, 4, True, 1)
+    assert chosen(2048, 2048, 2048) == (128, 256, 4, True, 1)
+    assert chosen(1024, 1024, 1024) in {(64, 128, 8, False, 1), (128, 64, 7, False, 1)}
+    assert chosen(512, 512, 512) == (64, 64, 8, False, 1)
+    assert chosen(100352, 64, 64) in {(128, 64, room, False, 1) for room in (3, 4)}
+    assert chosen(256, 4096, 4096) == (64, 128, 8, False, 1)
+
+
+def test_groups_of_a_unit_share_memory_and_registers() -> None:
+    small = WarpgroupTile((1, 1), (1, 8), 64, 3, F16, (False, False), boxes=False)
+    large = WarpgroupTile((2, 1), (1, 32), 64, 4, F16, (False, False), boxes=True)
+    assert small.local_bytes == 3 * (64 + 64) * 64 * 2
+    assert candidates.together(small, WARPGROUPS) == 4
+    assert candidates.together(large, WARPGROUPS) == 1
+    wide = replace(small, fragments=(1, 32), inner=16)
+    assert candidates.together(wide, replace(WARPGROUPS, tile_bytes=1 << 20)) == (1 << 16) // (128 * (128 + 56))
+    desk = Desk(WARPGROUPS)
+    left, right = desk.random(4096, 64, dtype="f2")[1], desk.random(64, 64, dtype="f2")[1]
+    product = desk.plan(graph.contract(left, right)).launches[-1]
+    assert product.global_size[0] // product.group_size[0] <= 64
 
 
 @pytest.mark.parametrize("name", OTHERS)

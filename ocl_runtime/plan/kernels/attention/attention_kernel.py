@@ -24,6 +24,10 @@ from ocl_runtime.plan.kernels.attention.parts import ROW_PAIR, ROW_WORDS, Parts
 from ocl_runtime.plan.kernels.form import Spec
 from ocl_runtime.plan.kernels.instructions import EXP2
 
+WARPGROUPS = 2
+"""Of a group. A third one leaves too few registers where rows are 128 long, and where they are 64 takes longer, too."""
+QUERIES = WARPGROUPS * ROWS
+"""Of a group."""
 KEYS = 128
 """Of a block."""
 _ROOM = 3
@@ -44,11 +48,6 @@ class AttentionForm:
     specs: tuple[Spec, ...]
 
 
-def warpgroups(length: int, *, masked: bool) -> int:
-    """Of a group: as many as have registers enough."""
-    return 3 if length == 64 and not masked else 2
-
-
 def build(form: AttentionForm) -> Kernel:
     """The kernel of a form."""
     return _Builder(form).build()
@@ -56,12 +55,11 @@ def build(form: AttentionForm) -> Kernel:
 
 class _Builder(Parts):
     def __init__(self, form: AttentionForm) -> None:
-        own = warpgroups(form.length, masked=any(spec.name == "mask" for spec in form.specs))
-        self._queries, self._causal = own * ROWS, form.causal
-        sizes = f"{form.dtype}, {form.length} long, {self._queries} queries, {KEYS} keys at a time"
+        self._causal = form.causal
+        sizes = f"{form.dtype}, {form.length} long, {QUERIES} queries, {KEYS} keys at a time"
         note = f"y = softmax(scale q kᵀ) v    {sizes}"
-        super().__init__("attention", note, form.specs, form.dtype, form.length, own)
-        self._blocks_at = self._queries * self.boxes * ROW_WORDS
+        super().__init__("attention", note, form.specs, form.dtype, form.length, WARPGROUPS)
+        self._blocks_at = QUERIES * self.boxes * ROW_WORDS
         self._block_words = KEYS * self.boxes * ROW_WORDS
 
     def build(self) -> Kernel:
@@ -70,9 +68,9 @@ class _Builder(Parts):
         # The last queries see the most keys: they begin first.
         tile = sizes["tiles"] - 1 - k.op("urem", self.group, sizes["tiles"])
         self._head = k.op("udiv", self.group, sizes["tiles"], hint="head")
-        self._first = k.let(tile * self._queries, "first")
+        self._first = k.let(tile * QUERIES, "first")
         self._key_head = k.op("udiv", self._head, sizes["shared"], hint="key_head")
-        count = self.blocks_seen(self._first, self._queries, KEYS, causal=self._causal)
+        count = self.blocks_seen(self._first, QUERIES, KEYS, causal=self._causal)
         self._count = count
         self._sums, self._scores = self.numbers(self.length, "sums"), self.numbers(KEYS, "scores")
         self._weights = self.words(KEYS, "weights")
@@ -80,7 +78,7 @@ class _Builder(Parts):
         self._greatest = [k.variable(float("-inf"), F32, f"greatest_{half}") for half in ROW_PAIR]
         self._totals = [k.variable(0.0, F32, f"total_{half}") for half in ROW_PAIR]
         with k.if_(self.is_first):
-            self.copy("q", self._head, self._first, const(0), self._queries, const(2 * _ROOM))
+            self.copy("q", self._head, self._first, const(0), QUERIES, const(2 * _ROOM))
             with k.if_(const(0) < count):
                 self._copy_keys(const(0))
                 self._copy_values(const(0))
@@ -124,7 +122,7 @@ class _Builder(Parts):
             self._await(block + 1, 0)
 
     def _begin_scores(self, block: Ref) -> None:
-        self.multiply_rows(self._scores, (0, self._queries), (self._at(block, 0), KEYS))
+        self.multiply_rows(self._scores, (0, QUERIES), (self._at(block, 0), KEYS))
 
     def _begin_sums(self, block: Ref) -> int:
         """Begins to add up the values of a block, whose weights are there."""

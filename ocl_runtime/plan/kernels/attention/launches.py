@@ -8,12 +8,12 @@ from typing import NamedTuple, Self
 
 from ocl_ir.graph.attention import QUERIES_OF_A_ROW, Attention, AttentionGradient
 from ocl_ir.graph.build import Buffer, Storage
-from ocl_ir.kernel.asynchronous import ROWS, WARPGROUP
+from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32, U8, U32, Pointer
 from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel, statistics_kernel
-from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm
+from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, QUERIES, AttentionForm
 from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_GROUP, WARPGROUPS, GradientForm, box_rows
 from ocl_runtime.plan.kernels.attention.maps import Boxed, describe, in_words
 from ocl_runtime.plan.kernels.attention.statistics_kernel import StatisticsForm
@@ -72,13 +72,12 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     algorithm, (q, k, v, *masks) = call.algorithm, call.operands
     assert isinstance(algorithm, Attention)
     sizes = _Sizes.of(q, k)
-    own = attention_kernel.warpgroups(sizes.length, masked=bool(masks))
-    rows, heads = own * ROWS, sizes.outer * sizes.heads
+    heads = sizes.outer * sizes.heads
     parameters = Parameters(U32, call.result.size)
     described = describe(
-        [Boxed("q", q, rows), Boxed("k", k, KEYS), Boxed("v", v, KEYS)], parameters, allocate, lowering
+        [Boxed("q", q, QUERIES), Boxed("k", k, KEYS), Boxed("v", v, KEYS)], parameters, allocate, lowering
     )
-    tiles = -(-sizes.n // rows)
+    tiles = -(-sizes.n // QUERIES)
     sizes.give(parameters, tiles, algorithm.scale)
     for mask in masks:
         _give_mask(parameters, mask, sizes)
@@ -86,7 +85,7 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = AttentionForm(q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, attention_kernel.build)
-    return [described, _launch(kernel, parameters, heads * tiles, own, lowering)]
+    return [described, _launch(kernel, parameters, heads * tiles, attention_kernel.WARPGROUPS, lowering)]
 
 
 def statistics_launches(call: Call, _: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:

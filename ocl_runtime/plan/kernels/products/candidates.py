@@ -29,7 +29,7 @@ _STORED = 16
 """Results that a unit stores in a clock."""
 _DESCRIBED = 5800
 """Clocks for the launch that describes matrices."""
-_COPIED = 0.9
+_COPIED = 0.82
 """How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
 _LATENCY = 1415
 """Clocks until what is copied for warpgroups is there."""
@@ -49,7 +49,7 @@ _COPY = 7000
 _REGISTERS, _MORE_REGISTERS = 1 << 16, 56
 """Of a unit of the device, and what a work-item of a warpgroup needs beside its sums."""
 _RESERVED = 1024
-"""Bytes of local memory that each group takes besides its own."""
+"""Bytes of local memory that each group takes besides its own; barriers in front of what is aligned take as many."""
 _ROW = 16
 """Neighbours that are worth being read together."""
 
@@ -168,10 +168,11 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
                 MatrixTile(*fields, instruction, (left, right))
             ]
             for matrices in made:
-                fits = isinstance(matrices, WarpgroupTile) or matrices.items <= target.group_size
-                if fits and matrices.local_bytes <= local_bytes:
-                    copied = isinstance(matrices, WarpgroupTile) and not matrices.boxes
-                    yield matrices, each.rate * (_COPIED if copied else 1)
+                if isinstance(matrices, WarpgroupTile):
+                    if matrices.local_bytes + 2 * _RESERVED <= local_bytes:
+                        yield matrices, each.rate * (1 if matrices.boxes else _COPIED)
+                elif matrices.items <= target.group_size and matrices.local_bytes <= local_bytes:
+                    yield matrices, each.rate
         return
     pad = max(1, UNIT_BYTES // min(contraction.factor.size, accumulator.size))
     for each in FMA:

@@ -168,12 +168,13 @@ def _describing_launch(form: MapsForm, parameters: Parameters, matrices: int, lo
 
 
 def _lanes(stored: Elements, results: Sequence[Layout], columns: int, target: Target) -> int:
-    """Neighbouring results that are computed and stored together: as many as 16 bytes have, where all rows are made of
-    whole such units."""
+    """Neighbouring results that are computed and stored together: as many as 16 bytes have, or half as many again and
+    again, until all rows are made of whole such units."""
     dtypes = [output.dtype for output in stored.outputs]
     lanes = lanes_for(stored.values, dtypes, replace(target, vector_bytes=UNIT_BYTES))
-    fits = columns % lanes == 0 and all(aligned(layout, layout.ndim - 1, lanes) for layout in results)
-    return lanes if fits else 1
+    while lanes > 1 and not (columns % lanes == 0 and all(aligned(each, each.ndim - 1, lanes) for each in results)):
+        lanes //= 2
+    return lanes
 
 
 def _packs(tile: AnyTile, stored: Elements, lanes: int) -> bool:
