@@ -77,7 +77,9 @@ def windows(x: Node, taps: Sequence[Taps], where: Where) -> Node:
     return graph.permute(x, (*range(front), *behind[1::2], *behind[::2]))
 
 
-def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where, *, turns: bool = False) -> Node:
+def convolution(
+    x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where, *, turns: bool = False
+) -> Node:
     """The sums of products of weights (channels of the result, channels of a group, …) and what they lie over in `x`
     (…, channels, …), both of one dtype. The result lies as `x` does, channels first or last; so it does, and so do the
     products of each sum follow each other, whether `x` has been computed or not. `turns`: what lies channels first is
@@ -87,9 +89,7 @@ def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where
     shape: Shape = (batch, made, *counts)
     per, taken, places = made // groups, math.prod(weights.shape[1:]), math.prod(counts)
     is_last, rank = is_channels_last(x), len(taps)
-    work = batch * places * made * taken
-    in_units = taken > of_group and of_group % (_UNIT_BYTES // x.dtype.size) == 0
-    turned = turns and not is_last and per > 1 and in_units and work >= _WORTH_TURNING
+    turned = turns and not is_last and per > 1 and _is_worth_turning(x, taps, of_group, batch * made * taken, places)
     if turned:
         x = graph.permute(graph.custom_call(ChannelsLast(), x, where=where), (0, 1 + rank, *range(1, 1 + rank)))
     seen = padded(x, taps, where)
@@ -105,10 +105,19 @@ def convolution(x: Node, weights: Node, taps: Sequence[Taps], groups: int, where
         return _channels_last(seen, weights, shape, where)
     if turned:  # of each sum, all channels of one tap come together
         seen = graph.permute(seen, (0, 1, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank)))
-        weights = graph.custom_call(ChannelsLast(), weights, where=where)
+        if taken > of_group:
+            weights = graph.custom_call(ChannelsLast(), weights, where=where)
     rows = graph.expand(graph.reshape(weights, (groups, per, taken)), (batch, groups, per, taken), where)
     columns = graph.reshape(seen, (batch, groups, taken, places))
     return graph.reshape(graph.contract(rows, columns, where, tf32=in_tf32()), shape)
+
+
+def _is_worth_turning(x: Node, taps: Sequence[Taps], of_group: int, taken: int, places: int) -> bool:
+    """Whether channels can be read in units, places cannot, and there are so many products that another launch takes
+    less time than that saves: `taken` for each of the places."""
+    unit = _UNIT_BYTES // x.dtype.size
+    as_they_lie = all(each == Taps(1) for each in taps) and places % unit == 0
+    return of_group % unit == 0 and not as_they_lie and taken * places >= _WORTH_TURNING
 
 
 def is_channels_last(x: Node) -> bool:

@@ -126,8 +126,22 @@ def test_channels_are_put_last_where_that_pays(
     assert (desk.values(root) == reference.conv(x, w, (1, 1), [(1, 1)] * 2, (1, 1), groups)).all()
 
 
+def test_of_one_tap_only_the_operand_is_turned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where places cannot be read in units: they are odd, or others lie between."""
+    monkeypatch.setattr(convolutions, "_WORTH_TURNING", 0)
+    desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
+    w = numbers(rng, "f2", 32, 16, 1, 1)
+    for side, stride in ((7, 1), (8, 2)):
+        x = numbers(rng, "f2", 2, 16, side, side)
+        root = convolution(desk.buffer(x), desk.buffer(w), [Taps(1, stride)] * 2, 1, "", turns=True)
+        launches = desk.plan(root).launches
+        assert [launch.kernel.name for launch in launches] == ["transpose", "contract"]
+        assert statements(launches, CopyAsync)
+        assert (desk.values(root) == reference.conv(x, w, (stride,) * 2, [(0, 0)] * 2, (1, 1), 1)).all()
+
+
 @pytest.mark.parametrize(
-    ("channels", "kernel", "last"), [(20, 3, False), (32, 1, False), (32, 3, True)], ids=["odd", "no taps", "last"]
+    ("channels", "kernel", "last"), [(20, 3, False), (32, 1, False), (32, 3, True)], ids=["odd", "one tap", "last"]
 )
 def test_channels_stay_where_they_are_otherwise(
     channels: int, kernel: int, last: bool, monkeypatch: pytest.MonkeyPatch
