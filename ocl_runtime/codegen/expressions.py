@@ -160,6 +160,9 @@ class Expressions(Accesses):
         ):
             self.helpers[LANES_AT_ONCE[row.name], F32] = self.helpers[f"lanes_{row.name}", source] = None
             return f"lanes_{row.name}{{V}}({', '.join(f'{{{number}}}' for number in range(len(row.operands)))})"
+        if row.name == "round_f16" and self._dialect.converted_halves:
+            self.helpers["convert_to_half", source] = None
+            return "convert_to_half{V}({0})"
         if row.name in CALLED and self._calls_functions:
             self.helpers[f"called_{row.name}", source] = None
             return f"called_{row.name}_{{T}}({', '.join(f'{{{number}}}' for number in range(len(row.operands)))})"

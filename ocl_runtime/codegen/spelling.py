@@ -38,6 +38,8 @@ class Dialect:
     """Move vectors of halves that are not known to be aligned as integers: the driver takes them for aligned."""
     scalar_halves: bool = False
     """Move vectors of halves that are known to be aligned as integers: the driver takes them one by one."""
+    converted_halves: bool = False
+    """Round float32 to halves by converting them to and back, which are instructions."""
     branching_division: bool = False
     """Divide vectors of float32 and take their roots for all lanes at once: the compiler branches in each."""
     slow_inlining: bool = False

@@ -23,7 +23,10 @@ _FOLDERS = (_HERE.parents[1] / "templates", _HERE.parents[2] / "templates")
 HELPERS = {
     "trigonometry": ("fast_sin", "fast_cos", "fast_tan"),
     "exponential": ("fast_exp", "fast_log", "fast_tanh"),
-    "rounding": ("round_to_half", "round_to_bfloat16", "whole_rint", "whole_floor", "whole_ceil", "whole_trunc"),
+    "rounding": (
+        "round_to_half", "convert_to_half", "round_to_bfloat16", "whole_rint", "whole_floor", "whole_ceil",
+        "whole_trunc",
+    ),
     "integer_power": ("integer_power",),
     "halves": ("any_half", "half_values", "half_bits"),
     "atomics": ("atomic_add", "atomic_sub", "atomic_min", "atomic_max", "reduction_add"),

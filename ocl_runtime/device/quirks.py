@@ -28,6 +28,7 @@ class Quirks:
     opaque_complement: bool = False  # the compiler must not see that an integer's bits are turned over
     aligned_halves: bool = False  # vload_half and vstore_half of vectors take memory for aligned to the whole vector
     scalar_halves: bool = False  # vload_half and vstore_half of aligned vectors are an access for each lane
+    converted_halves: bool = False  # conversions between float32 and halves are instructions, which rounding is made of
     group_progress: bool = False  # work-groups that have begun go on while others wait for them
     branching_division: bool = False  # exact division and root of float32 vectors branch in each lane
     rereads_arguments: bool = False  # numbers among the arguments are read again where they are used
@@ -320,6 +321,13 @@ TABLE = (
         "speed for a*b + c, and 98 to 105 with accesses of 16 bytes (H200; H100 97 and 105). Bits that are moved as a "
         "vector of ushorts never leave the registers for the conversion.",
         scalar_halves=True,
+    ),
+    _row(
+        "NVIDIA: conversions of halves are instructions",
+        _nvidia,
+        "Rounding float32 to halves by the arithmetic of their bits takes a dozen instructions, by converting them to "
+        "and back two, with the same results.",
+        converted_halves=True,
     ),
     _row(
         "NVIDIA: exact division and root branch in each lane",

@@ -113,6 +113,7 @@ class Engine:
             opaque_complement=quirks.opaque_complement,
             aligned_halves=quirks.aligned_halves,
             scalar_halves=quirks.scalar_halves,
+            converted_halves=quirks.converted_halves,
             branching_division=quirks.branching_division,
             slow_inlining=quirks.slow_inlining,
             rereads_arguments=quirks.rereads_arguments,

@@ -19,6 +19,16 @@ static inline ${t.T} round_to_half${t.suffix}(const ${t.T} x)
 }
 </%def>
 ##
+<%def name="convert_to_half(t)"><% count = "" if t.lanes == 1 else t.lanes %>\
+/* The float16 value nearest to x, ties to even, as a float: by instructions, through memory that is none. */
+static inline ${t.T} convert_to_half${t.suffix}(const ${t.T} x)
+{
+    ushort${count} bits;
+    vstore_half${count}_rte(x, 0, (half *)&bits);
+    return vload_half${count}(0, (const half *)&bits);
+}
+</%def>
+##
 <%def name="round_to_bfloat16(t)">\
 /* The bfloat16 value nearest to x, ties to even, as a float: the upper 16 bits of the result are the bfloat16. */
 static inline ${t.T} round_to_bfloat16${t.suffix}(const ${t.T} x)

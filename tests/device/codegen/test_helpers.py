@@ -125,12 +125,13 @@ def test_transcendental_functions_keep_the_tables_bounds(bench: Bench, name: str
         _assert_equal(result, results[0], x)  # no lane depends on its neighbours or on the width
 
 
-def test_round_to_half_is_numpys_conversion(bench: Bench) -> None:
+@pytest.mark.parametrize("name", ["round_to_half", "convert_to_half"])
+def test_rounding_to_halves_is_numpys_conversion(bench: Bench, name: str) -> None:
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(F4)
     midpoints = _neighbours(np.append((halves[1:] + halves[:-1]) / 2, [65520.0]), 1)
     patterns = np.random.default_rng(2).integers(0, 1 << 32, PATTERNS, dtype=np.uint32).view(F4)
     x = np.concatenate([patterns, halves, -halves, midpoints, _neighbours(np.array(TURNING_POINTS), 3)])
-    for result in _in_all_widths(bench, "round_to_half", F4, "round_to_half{t.suffix}", x):
+    for result in _in_all_widths(bench, name, F4, f"{name}{{t.suffix}}", x):
         _assert_equal(result, OPS["round_f16"].reference(x), x)
 
 

@@ -139,8 +139,8 @@ barrier convert_int convert_float4 convert_uchar16 as_int as_float4 as_uint vloa
 vload_half4 atomic_add atomic_max atomic_cmpxchg atom_add select min max abs fabs fmod floor ceil sqrt sin cos exp log
 pow isnan isinf signbit popcount clz any all mad fma hypot copysign nextafter round rint trunc LOAD STORE LOAD_LOCAL
 STORE_LOCAL INFINITY NAN CLK_LOCAL_MEM_FENCE CLK_GLOBAL_MEM_FENCE M_PI M_PI_F FLT_MAX INT_MAX integer_power_int
-round_to_half round_to_bfloat16 fast_sin fast_cos fast_exp fast_log fast_tanh x_buffer x_offset y_buffer demo i div
-rem result
+round_to_half convert_to_half round_to_bfloat16 fast_sin fast_cos fast_exp fast_log fast_tanh x_buffer x_offset y_buffer
+demo i div rem result
 """.split()  # noqa: SIM905
 
 
