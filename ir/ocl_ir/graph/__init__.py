@@ -5,7 +5,7 @@ library_algorithm.py  what an algorithm of the library is to it
 fourier.py    Fourier transforms as such
 linalg.py     algorithms of linear algebra as such
 attention.py  attention as such
-pictures.py   other orders of pictures with channels
+contiguous.py what is to be in memory, as such
 order.py      the order in which axes lie in memory
 readers.py    which parts of something were looked at
 leaves.py     the way to make those without operands

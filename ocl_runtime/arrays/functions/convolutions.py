@@ -16,7 +16,7 @@ from ocl_runtime.arrays.functions.creation import arange
 from ocl_runtime.arrays.functions.elementwise import astype, maximum, minimum
 from ocl_runtime.arrays.functions.joining import pad
 from ocl_runtime.arrays.functions.manipulation import reshape
-from ocl_runtime.arrays.meaning.convolutions import Taps, convolution, padded, windows
+from ocl_runtime.arrays.meaning.convolutions import Copies, Taps, convolution, padded, windows
 from ocl_runtime.arrays.meaning.dtypes import iinfo
 from ocl_runtime.arrays.meaning.line_convolutions import convolution_of_lines
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
@@ -71,7 +71,11 @@ def conv(
     operands = cast(x._node, dtype), cast(w._node, dtype)
     target = x._executor.target
     node = convolution_of_lines(*operands, taps, count, caller()) if target.kind == "cpu" else None
-    return Array(node or convolution(*operands, taps, count, caller(), turns=target.kind == "gpu"), x._executor)
+    if node is None:
+        fills = dtype.size == 2 and dtype.is_inexact and bool(target.matrix_instructions)
+        copies: Copies = None if target.kind == "cpu" else "filled" if fills else "whole"
+        node = convolution(*operands, taps, count, caller(), copies=copies)
+    return Array(node, x._executor)
 
 
 def max_pool(x: ArrayLike, /, window: PerAxis, stride: PerAxis | None = None, padding: Padding = 0) -> Array:

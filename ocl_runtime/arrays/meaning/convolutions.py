@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Step
+from ocl_ir.graph.contiguous import Contiguous
 from ocl_ir.graph.order import order_in_memory
-from ocl_ir.graph.pictures import ChannelsLast
 from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
@@ -26,8 +26,13 @@ from ocl_runtime.arrays.meaning.semantics import cast
 
 _UNIT_BYTES = 16
 """That are copied to local memory together."""
-_WORTH_TURNING = 2**26
-"""Products of a convolution above which another launch takes less time than it saves."""
+_WORTH_COPYING = 2**26
+"""Products of a convolution above which other launches take less time than they save."""
+_MOST_FILLED = 2
+"""Zeros beside each channel, up to which multiplying them takes less time than reading channels one by one."""
+Copies: TypeAlias = Literal["whole", "filled"] | None
+"""Which operands of convolutions are copied so that their channels lie together: those that have whole units of them,
+also those that are filled up with zeros, or none."""
 
 
 class Taps(NamedTuple):
@@ -78,20 +83,23 @@ def windows(x: Node, taps: Sequence[Taps], where: Where) -> Node:
 
 
 def convolution(
-    x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where, *, turns: bool = False
+    x: Node, weights: Node, taps: Sequence[Taps], groups: int, where: Where, *, copies: Copies = None
 ) -> Node:
     """The sums of products of weights (channels of the result, channels of a group, …) and what they lie over in `x`
     (…, channels, …), both of one dtype. The result lies as `x` does, channels first or last; so it does, and so do the
-    products of each sum follow each other, whether `x` has been computed or not. `turns`: what lies channels first is
-    copied to channels last where that pays, since channels of a place can be read together."""
-    (batch, channels), (made, of_group) = x.shape[:2], weights.shape[:2]
+    products of each sum follow each other, whether `x` has been computed or not. `copies`: channels of a place can be
+    read together, so that operands which do not lie so are copied where that pays; "filled": also those of so few
+    channels that zeros are put beside them."""
     counts = tuple(each.count(length) for each, length in zip(taps, x.shape[2:], strict=True))
+    batch, made, places = x.shape[0], weights.shape[0], math.prod(counts)
     shape: Shape = (batch, made, *counts)
-    per, taken, places = made // groups, math.prod(weights.shape[1:]), math.prod(counts)
-    is_last, rank = is_channels_last(x), len(taps)
-    turned = turns and not is_last and per > 1 and _is_worth_turning(x, taps, of_group, batch * made * taken, places)
-    if turned:
-        x = graph.permute(graph.custom_call(ChannelsLast(), x, where=where), (0, 1 + rank, *range(1, 1 + rank)))
+    per, is_last, rank = made // groups, is_channels_last(x), len(taps)
+    copied = None
+    if copies is not None and per > 1 and x.size * weights.size and batch * places * weights.size >= _WORTH_COPYING:
+        copied = _in_units(x, weights, taps, places, groups, copies, where)
+    if copied is not None:
+        x, weights = copied
+    channels, of_group, taken = x.shape[1], weights.shape[1], math.prod(weights.shape[1:])
     seen = padded(x, taps, where)
     if groups == 1:  # a new axis is a view of anything
         seen = graph.index(seen, (_whole(batch), None, *map(_whole, seen.shape[1:])), where)
@@ -103,21 +111,50 @@ def convolution(
     if groups == 1 and is_last:
         seen = graph.index(seen, (_whole(batch), 0, *map(_whole, seen.shape[2:])), where)
         return _channels_last(seen, weights, shape, where)
-    if turned:  # of each sum, all channels of one tap come together
+    if copied is not None:  # of each sum, all channels of one tap come together
         seen = graph.permute(seen, (0, 1, *range(3, 3 + rank), 2, *range(3 + rank, 3 + 2 * rank)))
-        if taken > of_group:
-            weights = graph.custom_call(ChannelsLast(), weights, where=where)
+        weights = _last(weights)
     rows = graph.expand(graph.reshape(weights, (groups, per, taken)), (batch, groups, per, taken), where)
     columns = graph.reshape(seen, (batch, groups, taken, places))
     return graph.reshape(graph.contract(rows, columns, where, tf32=in_tf32()), shape)
 
 
-def _is_worth_turning(x: Node, taps: Sequence[Taps], of_group: int, taken: int, places: int) -> bool:
-    """Whether channels can be read in units, places cannot, and there are so many products that another launch takes
-    less time than that saves: `taken` for each of the places."""
-    unit = _UNIT_BYTES // x.dtype.size
-    as_they_lie = all(each == Taps(1) for each in taps) and places % unit == 0
-    return of_group % unit == 0 and not as_they_lie and taken * places >= _WORTH_TURNING
+def _in_units(
+    x: Node, weights: Node, taps: Sequence[Taps], places: int, groups: int, copies: Copies, where: Where
+) -> tuple[Node, Node] | None:
+    """Both operands, as copies that lie channels last, in whole units; None where they can be read in units as they
+    lie, or cannot be copied so."""
+    of_group, unit = weights.shape[1], _UNIT_BYTES // x.dtype.size
+    missing, one_tap = -of_group % unit, weights.size == weights.shape[0] * of_group
+    if missing and not (copies == "filled" and groups == 1 and missing <= _MOST_FILLED * of_group):
+        return None
+    if not missing and (is_channels_last(x) or (all(each == Taps(1) for each in taps) and places % unit == 0)):
+        return None
+    x = _first(graph.custom_call(Contiguous(), _filled(_last(x), missing, where), where=where))
+    if missing or not one_tap:
+        weights = _first(graph.custom_call(Contiguous(), _filled(_last(weights), missing, where), where=where))
+    return x, weights
+
+
+def _last(x: Node) -> Node:
+    """(…, channels, space…) with the channels last."""
+    rank = len(x.shape)
+    return graph.permute(x, (0, *range(2, rank), 1))
+
+
+def _first(x: Node) -> Node:
+    """The same the other way round."""
+    rank = len(x.shape)
+    return graph.permute(x, (0, rank - 1, *range(1, rank - 1)))
+
+
+def _filled(x: Node, missing: int, where: Where) -> Node:
+    """With so many zeros behind the elements of each row."""
+    if not missing:
+        return x
+    shape = (*x.shape[:-1], x.shape[-1] + missing)
+    region = Layout.contiguous(shape).index(tuple(map(_whole, x.shape)))
+    return graph.assign(graph.zeros(x.dtype, shape, where), region, x, where)
 
 
 def is_channels_last(x: Node) -> bool:

@@ -34,6 +34,6 @@ library_kernel.py   kernels of such algorithms over arrays in memory, and their 
 fourier/            Fourier transforms
 linalg/             linear algebra
 attention/          attention in one kernel
-channels_last.py    the launch that puts channels last
+contiguous.py       the launches of what is to be in memory
 cache.py            kernels by their form
 """

@@ -13,6 +13,7 @@ import pytest
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Scalar
+from ocl_ir.graph.contiguous import Contiguous
 from ocl_ir.graph.nodes import walk
 from ocl_ir.indices import Span
 from ocl_ir.kernel.grammar import CopyAsync, CopyBox, MatrixMultiply, WarpgroupMultiply
@@ -114,11 +115,11 @@ def test_channels_are_put_last_where_that_pays(
     target: Target, dtype: str, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the operand and the weights; then both are read in units, and the result lies channels first all the same."""
-    monkeypatch.setattr(convolutions, "_WORTH_TURNING", 0)
+    monkeypatch.setattr(convolutions, "_WORTH_COPYING", 0)
     desk, rng = Desk(target), np.random.default_rng(0)
     x, w = numbers(rng, dtype, 2, 32, 7, 9), numbers(rng, dtype, 32, 32 // groups, 3, 3)
     taps = [Taps(3, 1, 1, 1, 1)] * 2
-    root = convolution(desk.buffer(x), desk.buffer(w), taps, groups, "", turns=True)
+    root = convolution(desk.buffer(x), desk.buffer(w), taps, groups, "", copies="whole")
     planned = desk.plan(root)
     assert [launch.kernel.name for launch in planned.launches[:3]] == ["transpose", "transpose", "contract"]
     assert bool(statements(planned.launches, CopyAsync)) == (target.warpgroups and dtype == "f2")
@@ -128,16 +129,52 @@ def test_channels_are_put_last_where_that_pays(
 
 def test_of_one_tap_only_the_operand_is_turned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where places cannot be read in units: they are odd, or others lie between."""
-    monkeypatch.setattr(convolutions, "_WORTH_TURNING", 0)
+    monkeypatch.setattr(convolutions, "_WORTH_COPYING", 0)
     desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
     w = numbers(rng, "f2", 32, 16, 1, 1)
     for side, stride in ((7, 1), (8, 2)):
         x = numbers(rng, "f2", 2, 16, side, side)
-        root = convolution(desk.buffer(x), desk.buffer(w), [Taps(1, stride)] * 2, 1, "", turns=True)
+        root = convolution(desk.buffer(x), desk.buffer(w), [Taps(1, stride)] * 2, 1, "", copies="whole")
         launches = desk.plan(root).launches
         assert [launch.kernel.name for launch in launches] == ["transpose", "contract"]
         assert statements(launches, CopyAsync)
         assert (desk.values(root) == reference.conv(x, w, (stride,) * 2, [(0, 0)] * 2, (1, 1), 1)).all()
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["channels first", "channels last"])
+@pytest.mark.parametrize("target", [MATRICES, WARPGROUPS], ids=["matrices", "warpgroups"])
+def test_few_channels_are_filled_up_with_zeros(target: Target, last: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolutions, "_WORTH_COPYING", 0)
+    desk, rng = Desk(target), np.random.default_rng(0)
+    x, w = numbers(rng, "f2", 2, 3, 13, 10), numbers(rng, "f2", 24, 3, 5, 3)
+    x[0, 0, 2, 2] = np.inf  # which a zero beside its channels makes a NaN of nothing
+    w[:, 0] = 1
+    taps = [Taps(5, 2, 1, 2, 2), Taps(3, 1, 1, 1, 1)]
+    lie = channels_last if last else Desk.buffer
+    root = convolution(lie(desk, x), lie(desk, w), taps, 1, "", copies="filled")
+    planned = desk.plan(root)
+    assert planned.launches[-1].kernel.name == "contract"
+    assert bool(statements(planned.launches, CopyAsync)) == target.warpgroups
+    assert planned.results[0].layout.order == ((0, 2, 3, 1) if last else (0, 1, 2, 3))
+    with np.errstate(invalid="ignore"):
+        expected = reference.conv(x, w, (2, 1), [(2, 2), (1, 1)], (1, 1), 1)
+    np.testing.assert_array_equal(desk.values(root), expected)
+
+
+def test_what_a_copy_is_made_of_is_computed_into_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody copies what is contiguous already, and nobody else's memory is written over."""
+    monkeypatch.setattr(convolutions, "_WORTH_COPYING", 0)
+    desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
+    host = numbers(rng, "f2", 2, 16, 15, 15)
+    x, w = desk.buffer(host), desk.buffer(numbers(rng, "f2", 32, 16, 1, 1))
+    node = graph.custom_call(Contiguous(), graph.elementwise("neg", x))
+    assert names(desk, node) == ["neg"]
+    assert (desk.values(node) == -host).all()
+    alone = graph.custom_call(Contiguous(), x)
+    assert names(desk, alone) == ["copy"]
+    assert (desk.values(alone) == host).all()
+    root = convolution(graph.elementwise("neg", x), w, [Taps(1, 2)] * 2, 1, "", copies="whole")
+    assert names(desk, root) == ["neg", "transpose", "contract"]
 
 
 @pytest.mark.parametrize(
@@ -146,11 +183,11 @@ def test_of_one_tap_only_the_operand_is_turned(monkeypatch: pytest.MonkeyPatch) 
 def test_channels_stay_where_they_are_otherwise(
     channels: int, kernel: int, last: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(convolutions, "_WORTH_TURNING", 0)
+    monkeypatch.setattr(convolutions, "_WORTH_COPYING", 0)
     desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
     x, w = numbers(rng, "f2", 2, channels, 8, 9), numbers(rng, "f2", 32, channels, kernel, kernel)
     x_node = channels_last(desk, x) if last else desk.buffer(x)
-    root = convolution(x_node, desk.buffer(w), [Taps(kernel)] * 2, 1, "", turns=True)
+    root = convolution(x_node, desk.buffer(w), [Taps(kernel)] * 2, 1, "", copies="whole")
     assert not any(isinstance(node, graph.CustomCall) for node in walk(root))
 
 

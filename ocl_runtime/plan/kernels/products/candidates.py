@@ -298,10 +298,12 @@ def _units(tile: AnyTile) -> int:
 
 def is_turned(side: Side) -> bool:
     """Whether an operand is read along the inner axis, since its elements lie next to each other there: of several
-    axes, if the last one is long enough for neighbours to read together."""
+    axes, if the last one is long enough for neighbours to read together, or has whole units."""
     layout, last = side.leaf.layout, side.inner[-1]
     neighbours = layout.strides[last] in (0, 1) and layout.strides[side.own[-1]] != 1
-    return neighbours and (len(side.inner) == 1 or layout.shape[last] >= _ROW)
+    if not neighbours or len(side.inner) == 1:
+        return neighbours
+    return layout.shape[last] >= _ROW or layout.shape[last] % (UNIT_BYTES // side.leaf.source.dtype.size) == 0
 
 
 def box_width(side: Side) -> int:
