@@ -28,6 +28,8 @@ _UNIT_BYTES = 16
 """That are copied to local memory together."""
 _WORTH_COPYING = 2**26
 """Products of a convolution above which other launches take less time than they save."""
+_LEAST_SIDE = 16
+"""Channels and places of a result below which its products are not multiplied in tiles."""
 _MOST_FILLED = 2
 """Zeros beside each channel, up to which multiplying them takes less time than reading channels one by one."""
 Copies: TypeAlias = Literal["whole", "filled"] | None
@@ -95,7 +97,7 @@ def convolution(
     shape: Shape = (batch, made, *counts)
     per, is_last, rank = made // groups, is_channels_last(x), len(taps)
     copied = None
-    if copies is not None and per > 1 and x.size * weights.size and batch * places * weights.size >= _WORTH_COPYING:
+    if copies is not None and min(per, places) >= _LEAST_SIDE and batch * places * weights.size >= _WORTH_COPYING:
         copied = _in_units(x, weights, taps, places, groups, copies, where)
     if copied is not None:
         x, weights = copied
@@ -123,12 +125,13 @@ def _in_units(
     x: Node, weights: Node, taps: Sequence[Taps], places: int, groups: int, copies: Copies, where: Where
 ) -> tuple[Node, Node] | None:
     """Both operands, as copies that lie channels last, in whole units; None where they can be read in units as they
-    lie, or cannot be copied so."""
+    lie, or cannot be copied so. That views begin elsewhere is not looked at: the order of sums follows from shapes."""
     of_group, unit = weights.shape[1], _UNIT_BYTES // x.dtype.size
     missing, one_tap = -of_group % unit, weights.size == weights.shape[0] * of_group
     if missing and not (copies == "filled" and groups == 1 and missing <= _MOST_FILLED * of_group):
         return None
-    if not missing and (is_channels_last(x) or (all(each == Taps(1) for each in taps) and places % unit == 0)):
+    in_rows = one_tap and all(each.stride == 1 and not each.before + each.behind for each in taps)
+    if not missing and (is_channels_last(x) or unit == 1 or (in_rows and places % unit == 0)):
         return None
     x = _first(graph.custom_call(Contiguous(), _filled(_last(x), missing, where), where=where))
     if missing or not one_tap:

@@ -257,7 +257,6 @@ void contract_tanh(const uint m,
             await_products_1();
         }
         await_products_0();
-        barrier(CLK_LOCAL_MEM_FENCE);
         const uint sum_39 = first + steps_1;
         turn = sum_39;
         const uint following = number + groups;

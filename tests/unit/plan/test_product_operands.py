@@ -177,6 +177,22 @@ def test_what_a_copy_is_made_of_is_computed_into_it(monkeypatch: pytest.MonkeyPa
     assert names(desk, root) == ["neg", "transpose", "contract"]
 
 
+def test_small_convolutions_and_those_without_tiles_copy_nothing() -> None:
+    def copies(batch: int, side: int, channels: int, groups: int, dtype: str = "f2") -> int:
+        desk = Desk(WARPGROUPS)
+        x, w = (
+            desk.buffer(np.zeros(shape, dtype))
+            for shape in ((batch, channels, side, side), (channels, channels // groups, 3, 3))
+        )
+        root = convolution(x, w, [Taps(3, 1, 1, 1, 1)] * 2, groups, "", copies="whole")
+        return sum(isinstance(node, graph.CustomCall) for node in walk(root))
+
+    assert copies(2, 64, 32, 1) == 2  # 2 * 64 * 64 * 32 * 32 * 9 products, a little above 2^26
+    assert copies(2, 60, 32, 1) == copies(1, 64, 32, 1) == 0
+    assert copies(32, 32, 128, 16) == 0  # 8 channels of each group's result
+    assert copies(8, 32, 32, 1, "c16") == 0
+
+
 @pytest.mark.parametrize(
     ("channels", "kernel", "last"), [(20, 3, False), (32, 1, False), (32, 3, True)], ids=["odd", "one tap", "last"]
 )

@@ -267,13 +267,35 @@ def test_warpgroups_exchange_what_they_store(
         assert (desk.values(root) == values.astype(numpy_dtype(dtype))).all()
 
 
-def test_of_much_that_is_computed_the_code_is_there_once() -> None:
-    desk = Desk(WARPGROUPS)
-    left, right = (desk.random(64, 64, dtype="f2")[1] for _ in range(2))
-    launches = desk.plan(graph.elementwise("tanh", graph.contract(left, right))).launches
+@pytest.mark.parametrize("boxes", [True, False], ids=["in boxes", "copied"])
+def test_of_much_that_is_computed_the_code_is_there_once(boxes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And results go through local memory, over the steps or behind them."""
+    monkeypatch.setattr(candidates, "_ways", lambda *_: [boxes])
+    desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
+    left, right = numbers(rng, "f2", 200, 64), numbers(rng, "f2", 64, 264)
+    root = graph.elementwise("tanh", graph.contract(desk.buffer(left), desk.buffer(right)))
+    launches = desk.plan(root).launches
     assert statements(launches, WarpgroupMultiply)
     assert not statements(launches, Shuffle)
     assert sum(stmt.op == "tanh" for stmt in walk(launches[-1].kernel.body) if isinstance(stmt, Let)) == 1
+    np.testing.assert_allclose(desk.values(root), np.tanh(exactly(left, right).astype("f4")), atol=1e-3)
+
+
+@pytest.mark.parametrize("heavy", [False, True], ids=["exchanged", "in bands"])
+def test_a_unit_has_several_groups_where_there_is_room(heavy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each goes from tile to tile; those that have no bands need less memory."""
+    monkeypatch.setattr(candidates, "_ways", lambda *_: [True])
+    tile = candidates.Candidate((1, 1), (1, 8), 64, 1950, 3)
+    monkeypatch.setattr(candidates, "_WARPGROUPS", {F16: (tile,)})
+    desk, rng = Desk(replace(WARPGROUPS, compute_units=2)), np.random.default_rng(0)
+    left, right = numbers(rng, "f2", 64 * 5, 72), numbers(rng, "f2", 72, 64 * 4)
+    root = graph.contract(desk.buffer(left), desk.buffer(right))
+    root = graph.elementwise("tanh", root) if heavy else root
+    launch = desk.plan(root).launches[-1]
+    assert launch.global_size[0] // launch.group_size[0] == 2 * (3 if heavy else 4)
+    expected = exactly(left, right)
+    values = np.tanh(expected.astype("f4")) if heavy else expected
+    np.testing.assert_allclose(desk.values(root), values, atol=1e-3 if heavy else 0)
 
 
 def halves(*sizes: int) -> Contraction:
@@ -308,14 +330,10 @@ def test_groups_of_a_unit_share_memory_and_registers() -> None:
     small = WarpgroupTile((1, 1), (1, 8), 64, 3, F16, (False, False), boxes=False)
     large = WarpgroupTile((2, 1), (1, 32), 64, 4, F16, (False, False), boxes=True)
     assert small.local_bytes == 3 * (64 + 64) * 64 * 2
-    assert candidates.together(small, WARPGROUPS) == 4
-    assert candidates.together(large, WARPGROUPS) == 1
+    assert candidates.resident_groups(small, small.local_bytes, 227 << 10) == 4
+    assert candidates.resident_groups(large, large.local_bytes, 227 << 10) == 1
     wide = replace(small, fragments=(1, 32), inner=16)
-    assert candidates.together(wide, replace(WARPGROUPS, tile_bytes=1 << 20)) == (1 << 16) // (128 * (128 + 56))
-    desk = Desk(WARPGROUPS)
-    left, right = desk.random(4096, 64, dtype="f2")[1], desk.random(64, 64, dtype="f2")[1]
-    product = desk.plan(graph.contract(left, right)).launches[-1]
-    assert product.global_size[0] // product.group_size[0] <= 64
+    assert candidates.resident_groups(wide, wide.local_bytes, 1 << 20) == (1 << 16) // (128 * (128 + 56))
 
 
 @pytest.mark.parametrize("name", OTHERS)

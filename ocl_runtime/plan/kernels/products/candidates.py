@@ -1,7 +1,9 @@
 """Which tile work-groups multiply, and in how many parts the inner axis is split.
 
-Candidates are declared with what a unit of the device was seen to do with them; a model of the time chooses. It knows
-shapes, dtypes and the target, and whether operands can be copied to local memory in whole units.
+Candidates are declared with what a unit of the device was seen to do with them, those of warpgroups with what their
+instruction does; a model of the time chooses. It knows shapes, dtypes and the target, and whether operands can be
+copied to local memory in whole units. All have room for bands of results, whether those of a kernel go through them or
+not: which tile there is does not depend on what is computed behind the product.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.matrix_instructions import instruction_for
@@ -99,9 +102,9 @@ WARPGROUPS = (
     *(Candidate((2, 1), (1, 8), 64, 1950, room) for room in (7, 4, 3)),
     *(Candidate((1, 1), (1, 8), 64, 1950, room) for room in (8, 4, 3)),
 )
+"""Of halves. The rate is the instruction's; what else takes time is in `_time_of_warpgroups`: of more steps that local
+memory has room for more may be on their way, with fewer of them a unit has room for several groups."""
 TF32_WARPGROUPS = tuple(replace(each, inner=each.inner // 2, rate=each.rate * 0.45) for each in WARPGROUPS)
-"""Of warpgroups: how many steps local memory has room for says how long the latency of memory may be, and how many
-groups a unit has room for."""
 MFMA_HALVES = (
     Candidate((2, 2), (4, 4), 32, 512),
     Candidate((2, 2), (2, 4), 32, 400),
@@ -265,16 +268,18 @@ def _time_of_groups(tile: AnyTile, rate: float, groups: int, places: int, target
 def _time_of_warpgroups(tile: WarpgroupTile, rate: float, groups: int, places: int, target: Target) -> float:
     """The same of warpgroups. A step takes as long as its products, or as its bytes take to come; or until they are
     there, if too few are on their way: of some steps ahead, in each of the groups of a unit."""
-    beside = min(together(tile, target), max(1, groups / target.compute_units))
-    step_bytes = (tile.rows + tile.columns) * tile.inner * tile.dtype.size
-    step = max(
-        tile.rows * tile.columns * tile.inner / rate,
-        step_bytes / _COPIED_BYTES,
-        _LATENCY / ((tile.room - 2) * beside),
-    )
-    results = tile.rows * tile.columns / _STORED_BY_WARPGROUPS
-    time = -(-places // tile.inner) * step + results + _TILE / beside
+    results, step_bytes, resident = _shape(tile, target.tile_bytes)
+    beside = min(resident, max(1, groups / target.compute_units))
+    step = max(results * tile.inner / rate, step_bytes / _COPIED_BYTES, _LATENCY / ((tile.room - 2) * beside))
+    time = -(-places // tile.inner) * step + results / _STORED_BY_WARPGROUPS + _TILE / beside
     return _LAUNCH + _whole(groups, target) * time + (_DESCRIBED if tile.boxes else 0)
+
+
+@lru_cache(maxsize=256)
+def _shape(tile: WarpgroupTile, tile_bytes: int) -> tuple[int, int, int]:
+    """Results of a tile, bytes of a step, and how many groups a unit has room for: asked for in every product."""
+    step_bytes = (tile.rows + tile.columns) * tile.inner * tile.dtype.size
+    return tile.rows * tile.columns, step_bytes, resident_groups(tile, tile.local_bytes, tile_bytes)
 
 
 def _whole(groups: int, target: Target) -> float:
@@ -283,11 +288,11 @@ def _whole(groups: int, target: Target) -> float:
     return -(-groups // target.compute_units) if turns < 4 else turns + 0.5
 
 
-def together(tile: WarpgroupTile, target: Target) -> int:
-    """How many groups of warpgroups a unit of the device has room for: in local memory, of which the driver takes some
-    for itself, and in registers."""
+def resident_groups(tile: WarpgroupTile, local_bytes: int, tile_bytes: int) -> int:
+    """How many groups of warpgroups, with so many bytes of local memory each, a unit of the device has room for: in
+    local memory, of which the driver takes some for itself, and in registers."""
     registers = tile.items * (tile.width // 2 + _MORE_REGISTERS)
-    return max(1, min(target.tile_bytes // (tile.local_bytes + _RESERVED), _REGISTERS // registers))
+    return max(1, min(tile_bytes // (local_bytes + _RESERVED), _REGISTERS // registers))
 
 
 def _units(tile: AnyTile) -> int:

@@ -8,7 +8,8 @@ their products. Where products go on, too, that of one step is still at work whe
 step's memory is free one turn later.
 
 By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory. It
-begins them behind a barrier of the group, where nobody needs what was there two steps before.
+begins them behind a barrier of the group, where nobody needs what was there two steps before. So those of the next tile
+can begin when the last step of one has: they go to where the steps before these were.
 
 The first step is the one that may be shorter; of boxes, whose copies fill up with zeros, the last one.
 """
@@ -110,7 +111,6 @@ def by_copies(
             k.await_("products", fragments.pending)
     if fragments.pending:
         k.await_("products")
-    k.barrier()
 
 
 class Boxes:
@@ -152,7 +152,6 @@ class Boxes:
             self._fragments.multiply(slot, partial(self._copy_later, tile, step, turn))
             k.await_("products", pending)
         k.await_("products")
-        k.barrier()
 
     def _copy_later(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
         """Begins the copies of a later step, if there is one, where nobody needs what was there any more."""

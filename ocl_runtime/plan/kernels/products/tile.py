@@ -1,7 +1,8 @@
 """The tile of a product that a work-group has, and how its work-items share it.
 
 Work-items with consecutive ids, a *warp*, have a patch of the tile: 32 of them, or those of a matrix instruction. At
-the end results go through local memory in *bands*: some rows of every warp's patch at a time.
+the end results go through local memory in *bands*: some rows of every warp's patch at a time; or, of warpgroups, from
+registers to memory.
 """
 
 from __future__ import annotations

@@ -194,8 +194,6 @@ class _Builder:
 
     @property
     def _exchanges(self) -> bool:
-        """Whether work-items exchange sums, so that no band is in local memory: the code of what is computed of them is
-        then there for each of their vectors."""
         return exchanges(self._form.tile, self._form.values)
 
     def _results(self, local: Ref, item: Ref, fragments: Fragments, work: WorkTile) -> None:
@@ -224,6 +222,8 @@ class _Builder:
     def _in_bands(self, local: Ref, item: Ref, fragments: Fragments, work: WorkTile) -> None:
         """Stores one band of all warps after the other."""
         k, form, body, tile, sizes = self._k, self._form, self._body, self._form.tile, self._sizes
+        if tile.room and not tile.band_start:
+            k.barrier()  # bands are laid over the last steps, which others may still multiply
         in_row, lanes = tile.columns // form.lanes, form.lanes
         with k.for_(0, tile.bands, dtype=form.index, hint="band") as band:
             for each in range(tile.bands):

@@ -23,9 +23,9 @@ from ocl_runtime.plan.kernels.products.candidates import (
     box_width,
     chosen,
     is_turned,
+    resident_groups,
     tile_parts,
     tiles,
-    together,
     width,
 )
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Elements, Side, collapsed, sum_of_parts
@@ -128,11 +128,11 @@ def tile_launches(
     launched = groups
     if isinstance(tile, WarpgroupTile) and boxes:  # a unit of the device has some groups, which go from tile to tile
         parameters.size("tiles", groups)
-        launched = min(groups, target.compute_units * together(tile, target))
+        length = tile.steps_length if exchanges(tile, stored.values) else tile.local_length
+        resident = resident_groups(tile, length * tile.word.size, target.tile_bytes)
+        launched = min(groups, target.compute_units * resident)
     results = each[-len(stored.outputs) :]
     lanes = _lanes(stored, results, n, target)
-    if isinstance(tile, WarpgroupTile):
-        lanes = min(lanes, MOST_LANES)
     packed = _packs(tile, stored, lanes)
     terms = reached(stored.values, names[2:], each, parameters, lanes)
     if packed:
@@ -179,10 +179,9 @@ def _lanes(stored: Elements, results: Sequence[Layout], columns: int, target: Ta
 
 def _packs(tile: AnyTile, stored: Elements, lanes: int) -> bool:
     """Whether results are stored as words of two halves: those of the product alone, in whole units of 16 bytes."""
-    (product, *more), dtypes = stored.values, {output.dtype for output in stored.outputs}
+    product, *more = stored.values
     assert isinstance(product, Product)
-    bare = not more and dtypes == {product.dtype} and product.dtype in (F16, BF16)
-    return bare and lanes == MOST_LANES and exchanges(tile, stored.values)
+    return not more and product.dtype in (F16, BF16) and lanes == MOST_LANES and exchanges(tile, stored.values)
 
 
 def _in_pairs(outputs: Sequence[Output], layouts: Sequence[Layout]) -> tuple[list[Output], list[Layout]]:

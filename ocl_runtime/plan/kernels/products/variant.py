@@ -20,6 +20,7 @@ from ocl_ir.indices import Shape
 from ocl_ir.kernel import matrix_words
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.fusion.values import Leaf
+from ocl_runtime.plan.kernels import instructions
 from ocl_runtime.plan.kernels.products.blocks import SHAPES, Block, grid
 from ocl_runtime.plan.kernels.products.candidates import chosen, tile_parts
 from ocl_runtime.plan.kernels.products.candidates import tiles as possible_tiles
@@ -206,6 +207,7 @@ def tile_of(variant: Variant, contraction: Contraction, target: Target) -> AnyTi
 def version() -> str:
     """A digest of the sources of these kernels: what was measured with others says nothing of them."""
     digest = hashlib.sha256()
-    for file in (*sorted(Path(__file__).parent.glob("*.py")), Path(matrix_words.__file__)):
+    others = Path(matrix_words.__file__), Path(instructions.__file__)
+    for file in (*sorted(Path(__file__).parent.glob("*.py")), *others):
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

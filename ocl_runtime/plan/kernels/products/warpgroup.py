@@ -4,6 +4,8 @@ Local memory has several steps of the operands, in rows of 128 bytes whose units
 exclusive or with the row's number. Work-items begin the copies of a step some turns before they begin its product, and
 the product of one step is still at work when that of the next one begins: so a step's memory is free again two turns
 later.
+
+In the end four neighbours, who hold pairs of results each, exchange them until each has a vector.
 """
 
 from __future__ import annotations
@@ -132,26 +134,26 @@ class WarpgroupFragments:
         """Vectors of `lanes` sums, up to 8, each with its row and its number in the tile's row. With `pack`, which
         makes a word of two, they are words of 8 sums.
 
-        Four neighbours hold pairs of a row of each fragment. They exchange pairs of two fragments, then of four, until
-        each has neighbouring ones.
+        Four neighbours hold a pair of each fragment's row. Of four fragments a, b, c, d, work-item t has pairs at, bt,
+        ct, dt; they exchange until 0 has a0 a1 a2 a3, 1 has b0 b1 b2 b3, and so on.
         """
         k, tile, thread = self._k, self._tile, self._item & 3
         first_row = k.let(self._down * ROWS + ((self._item >> 5) & 3) * WARP_ROWS + ((self._item >> 2) & 7), "own_row")
-        together = max(1, lanes // 2)
-        own = (thread & (together - 1)) * 8 + k.op("udiv", thread, self._const(together)) * (2 * together)
+        fragments = max(1, lanes // 2)
+        own = (thread & (fragments - 1)) * 8 + k.op("udiv", thread, self._const(fragments)) * (2 * fragments)
         first = k.op("udiv", own, self._const(lanes)) + self._across * (tile.width // lanes)
         exchanges = [
-            (distance, k.op("ne", thread & distance, 0, hint="is_upper")) for distance in (1, 2) if distance < together
+            (distance, k.op("ne", thread & distance, 0, hint="is_upper")) for distance in (1, 2) if distance < fragments
         ]
         for half in range(2):
             count = tile.width // 8
-            with k.for_(0, count, together, dtype=self._index, hint="fragment", unroll=count // together) as fragment:
+            with k.for_(0, count, fragments, dtype=self._index, hint="fragment", unroll=count // fragments) as fragment:
                 held = []
-                for number in range(together):
+                for number in range(fragments):
                     pair = [k.load(self._sums, (fragment + number) * 4 + (2 * half + step)) for step in range(2)]
                     held.append(pair if pack is None else [k.op(pack, *pair)])
                 for distance, is_upper in exchanges:
-                    for number in range(together):
+                    for number in range(fragments):
                         if not number & distance:
                             self._exchange(held[number], held[number + distance], distance, is_upper)
                 values = [value for pair in held for value in pair]
@@ -161,16 +163,14 @@ class WarpgroupFragments:
                 else:
                     yield first_row + 8 * half, vector, k.op("vector", *values)
 
-    def _exchange(self, low: list[Ref], high: list[Ref], distance: int, is_upper: Ref) -> None:
-        """Exchanges one of two pairs with the neighbour at a distance, who gets the upper one of the lower neighbour's
-        for its own lower one."""
+    def _exchange(self, lower: list[Ref], upper: list[Ref], distance: int, is_upper: Ref) -> None:
+        """A step of a transposition by butterflies: of what a work-item has of two fragments, neighbours exchange one,
+        so that the lower of them has both their parts of the lower fragment, the upper one those of the upper."""
         k, lane = self._k, (self._item & 31) ^ distance
-        for step, (ours, others) in enumerate(zip(low, high, strict=True)):
-            theirs = k.shuffle(k.op("select", is_upper, ours, others), lane, 32, hint="theirs")
-            low[step], high[step] = (
-                k.op("select", is_upper, theirs, ours),
-                k.op("select", is_upper, others, theirs),
-            )
+        for step, (low, high) in enumerate(zip(lower, upper, strict=True)):
+            theirs = k.shuffle(k.op("select", is_upper, low, high), lane, 32, hint="theirs")
+            lower[step] = k.op("select", is_upper, theirs, low)
+            upper[step] = k.op("select", is_upper, high, theirs)
 
     def store_band(self, band: int, local: Ref) -> None:
         """Stores the sums of a band in local memory: those of some warps of each warpgroup."""
