@@ -69,6 +69,34 @@ def test_what_is_written_by_hand_is_right(runtime: Runtime, key: str) -> None:
         assert prepared.time(turn).device is not None
 
 
+def test_a_gpu_is_busy_when_its_clock_is_read(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured begins when copies have ended, on the queues of the runtime, too."""
+    opencl = OpenCL(runtime)
+    monkeypatch.setattr(opencl, "kind", "gpu")
+    case, began = CASE["negative"], list[Any]()
+    inputs = [case.inputs(Data(0), 2**12, DTYPES["f32"])]
+    enqueue = opencl.enqueue
+
+    def noted(launch: Any) -> Any:
+        began.append((launch, enqueue(launch)))
+        return began[-1][1]
+
+    monkeypatch.setattr(opencl, "enqueue", noted)
+    streams = runtime.executor.engine.streams
+    for prepared in (Ours(opencl).prepare(case, inputs), ByHand(opencl).prepare(case, inputs)):
+        prepared.time(0)
+        began.clear()
+        streams.profile.clear()
+        sample = prepared.time(1)
+        copies = [event for launch, event in began if launch is opencl._filler]
+        starts = [event.profile.start for launch, event in began if launch is not opencl._filler][1:]  # the host's run
+        starts += [timed.start for timed in streams.profile]
+        assert len(copies) == opencl._fillings >= 1
+        assert starts
+        assert min(starts) >= copies[-1].profile.end
+        assert sample.device is not None
+
+
 def test_nothing_is_timed_that_is_not_computed(runtime: Runtime) -> None:
     x = np.ones(1024, np.float32)
     view = dataclasses.replace(CASE["negative"], expression=lambda _, x: x[::2])
