@@ -20,7 +20,7 @@ from ocl_ir.graph.order import order_in_memory
 from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
-from ocl_ir.types import F32
+from ocl_ir.types import F32, U32
 from ocl_runtime.arrays.meaning.precision import in_tf32
 from ocl_runtime.arrays.meaning.semantics import cast
 
@@ -128,7 +128,8 @@ def _in_units(
     lie, or cannot be copied so. That views begin elsewhere is not looked at: the order of sums follows from shapes."""
     of_group, unit = weights.shape[1], _UNIT_BYTES // x.dtype.size
     missing, one_tap = -of_group % unit, weights.size == weights.shape[0] * of_group
-    if missing and not (copies == "filled" and groups == 1 and missing <= _MOST_FILLED * of_group):
+    is_fillable = copies == "filled" and groups == 1 and of_group < unit and missing <= _MOST_FILLED * of_group
+    if missing and not is_fillable:
         return None
     in_rows = one_tap and all(each.stride == 1 and not each.before + each.behind for each in taps)
     if not missing and (is_channels_last(x) or unit == 1 or (in_rows and places % unit == 0)):
@@ -152,12 +153,19 @@ def _first(x: Node) -> Node:
 
 
 def _filled(x: Node, missing: int, where: Where) -> Node:
-    """With so many zeros behind the elements of each row."""
+    """With so many zeros behind the few elements of each row, chosen by their place: so one kernel writes whole units,
+    where to write rows into zeros would take two."""
     if not missing:
         return x
-    shape = (*x.shape[:-1], x.shape[-1] + missing)
-    region = Layout.contiguous(shape).index(tuple(map(_whole, x.shape)))
-    return graph.assign(graph.zeros(x.dtype, shape, where), region, x, where)
+    *front, channels = x.shape
+    shape: Shape = (*front, channels + missing)
+    place = graph.iota(U32, Layout(shape, (*(0,) * len(front), 1)), where)
+    made = graph.zeros(x.dtype, shape, where)
+    for number in range(channels):
+        is_here = graph.elementwise("eq", place, graph.scalar(number, U32, shape, where), where=where)
+        column = graph.index(x, (*map(_whole, front), Span(number, 1, 1)), where)
+        made = graph.typed("select", x.dtype, (is_here, graph.expand(column, shape, where), made), where)
+    return made
 
 
 def is_channels_last(x: Node) -> bool:
