@@ -22,6 +22,9 @@ _LEAST_ROUNDS = 3
 OURS = Ours.name
 _CEILING = ""
 """What stands beside the peers in the rounds."""
+_SETTLING = 0.25
+"""Seconds until threads of other libraries on a CPU sleep, which wait for their next work by spinning: OpenBLAS's took
+half of the cores from whoever came after NumPy."""
 
 
 @dataclass(frozen=True)
@@ -148,12 +151,13 @@ class Session:
         del results
         ours.time(1)
         bandwidth = self.ceilings.bandwidth(case.ceiling, result.moved)
-        samples = self._rounds({_CEILING: bandwidth, **runs}, result, times=2 if case.asks else 1)
+        on_cpu = self._capabilities.kind == "cpu"
+        samples = self._rounds({_CEILING: bandwidth, **runs}, result, times=2 if case.asks or on_cpu else 1)
         result.ceiling_samples = tuple(samples.pop(_CEILING))
         if not (case.products and self._has_instructions(case.factor or result.dtype)):
             work = result.operations
             result.ceiling = self.ceilings.of(bandwidth, result.ceiling_samples, result.moved, work, result.dtype)
-        clock: Clock = "wall" if self._capabilities.kind == "cpu" else "span" if case.asks else "device"
+        clock: Clock = "wall" if on_cpu else "span" if case.asks else "device"
         for name, times in samples.items():
             result.timings[name] = Timing(clock if times[0].has(clock) else "wall", tuple(times))
 
@@ -178,9 +182,11 @@ class Session:
 
     def _rounds(self, runs: dict[str, Timed], result: Result, times: int) -> dict[str, list[Sample]]:
         """Samples of each, by turns. Of so many times in a turn the last one counts: where the device waits for the
-        host, what others have done meanwhile must not have emptied its caches. Who is much slower gets fewer turns."""
+        host, what others have done meanwhile must not have emptied its caches, and on a CPU threads have to be awake.
+        Who is much slower gets fewer turns. On a CPU there is a pause behind other libraries."""
         spent = dict.fromkeys(runs, 0.0)
         samples: dict[str, list[Sample]] = {name: [] for name in runs}
+        self._settle()  # NumPy has computed the reference
         began = time.perf_counter()
         share = self.seconds / len(runs)
         for turn in range(self.rounds):
@@ -191,7 +197,7 @@ class Session:
                     continue
                 start = time.perf_counter()
                 try:
-                    samples[name].append([run.time(turn) for _ in range(times)][-1])
+                    samples[name].append([run.time(turn + number) for number in range(times)][-1])
                 except Exception as error:  # noqa: BLE001
                     if name in {OURS, _CEILING}:
                         raise
@@ -199,4 +205,13 @@ class Session:
                     del runs[name], samples[name]
                     continue
                 spent[name] += time.perf_counter() - start
+                if name not in {OURS, _CEILING}:
+                    began += self._settle()
         return samples
+
+    def _settle(self) -> float:
+        """Waits on a CPU until nobody else has its cores; says for how many seconds."""
+        if self._capabilities.kind != "cpu":
+            return 0.0
+        time.sleep(_SETTLING)
+        return _SETTLING
