@@ -159,10 +159,10 @@ def _filled(x: Node, missing: int, where: Where) -> Node:
         return x
     *front, channels = x.shape
     shape: Shape = (*front, channels + missing)
-    place = graph.iota(U32, Layout(shape, (*(0,) * len(front), 1)), where)
+    channel = graph.iota(U32, Layout(shape, (*(0,) * len(front), 1)), where)
     made = graph.zeros(x.dtype, shape, where)
     for number in range(channels):
-        is_here = graph.elementwise("eq", place, graph.scalar(number, U32, shape, where), where=where)
+        is_here = graph.elementwise("eq", channel, graph.scalar(number, U32, shape, where), where=where)
         column = graph.index(x, (*map(_whole, front), Span(number, 1, 1)), where)
         made = graph.typed("select", x.dtype, (is_here, graph.expand(column, shape, where), made), where)
     return made

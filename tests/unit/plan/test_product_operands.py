@@ -20,6 +20,8 @@ from ocl_ir.kernel.grammar import CopyAsync, CopyBox, MatrixMultiply, WarpgroupM
 from ocl_ir.layout import Layout
 from ocl_runtime.arrays.meaning import convolutions
 from ocl_runtime.arrays.meaning.convolutions import Taps, convolution
+from ocl_runtime.plan.kernels.products import candidates, tiles
+from ocl_runtime.plan.kernels.products.contraction import Side
 from ocl_runtime.plan.target import Target
 from tests.support import convolution_reference as reference
 from tests.support.depth import NIGHTLY
@@ -175,6 +177,27 @@ def test_what_a_copy_is_made_of_is_computed_into_it(monkeypatch: pytest.MonkeyPa
     assert (desk.values(alone) == host).all()
     root = convolution(graph.elementwise("neg", x), w, [Taps(1, 2)] * 2, 1, "", copies="whole")
     assert names(desk, root) == ["neg", "transpose", "contract"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "channels", "expected"), [("f4", 4, True), ("f4", 5, False), ("f4", 6, True), ("c16", 4, False)]
+)
+def test_few_channels_are_read_together_in_units_only(
+    dtype: str, channels: int, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of three neighbouring taps lie next to each other: 12, 15 and 18 elements."""
+    seen: list[bool] = []
+
+    def is_turned(side: Side) -> bool:
+        seen.append(candidates.is_turned(side))
+        return seen[-1]
+
+    monkeypatch.setattr(tiles, "is_turned", is_turned)
+    desk, rng = Desk(FMA), np.random.default_rng(0)
+    x, w = numbers(rng, dtype, 2, channels, 9, 8), numbers(rng, dtype, 32, channels, 3, 3)
+    root = convolution(channels_last(desk, x), channels_last(desk, w), [Taps(3)] * 2, 1, "")
+    assert (desk.values(root) == reference.conv(x, w, (1, 1), [(0, 0)] * 2, (1, 1), 1)).all()
+    assert seen[0] == expected
 
 
 def test_small_convolutions_and_those_without_tiles_copy_nothing() -> None:

@@ -268,18 +268,17 @@ def _time_of_groups(tile: AnyTile, rate: float, groups: int, places: int, target
 def _time_of_warpgroups(tile: WarpgroupTile, rate: float, groups: int, places: int, target: Target) -> float:
     """The same of warpgroups. A step takes as long as its products, or as its bytes take to come; or until they are
     there, if too few are on their way: of some steps ahead, in each of the groups of a unit."""
-    results, step_bytes, resident = _shape(tile, target.tile_bytes)
-    beside = min(resident, max(1, groups / target.compute_units))
-    step = max(results * tile.inner / rate, step_bytes / _COPIED_BYTES, _LATENCY / ((tile.room - 2) * beside))
-    time = -(-places // tile.inner) * step + results / _STORED_BY_WARPGROUPS + _TILE / beside
+    resident = min(_most_resident(tile, target.tile_bytes), max(1, groups / target.compute_units))
+    results, step_bytes = tile.rows * tile.columns, (tile.rows + tile.columns) * tile.inner * tile.dtype.size
+    step = max(results * tile.inner / rate, step_bytes / _COPIED_BYTES, _LATENCY / ((tile.room - 2) * resident))
+    time = -(-places // tile.inner) * step + results / _STORED_BY_WARPGROUPS + _TILE / resident
     return _LAUNCH + _whole(groups, target) * time + (_DESCRIBED if tile.boxes else 0)
 
 
 @lru_cache(maxsize=256)
-def _shape(tile: WarpgroupTile, tile_bytes: int) -> tuple[int, int, int]:
-    """Results of a tile, bytes of a step, and how many groups a unit has room for: asked for in every product."""
-    step_bytes = (tile.rows + tile.columns) * tile.inner * tile.dtype.size
-    return tile.rows * tile.columns, step_bytes, resident_groups(tile, tile.local_bytes, tile_bytes)
+def _most_resident(tile: WarpgroupTile, tile_bytes: int) -> int:
+    """The same as `resident_groups` where results go through bands: for every tile of every product."""
+    return resident_groups(tile, tile.local_bytes, tile_bytes)
 
 
 def _whole(groups: int, target: Target) -> float:
@@ -308,7 +307,8 @@ def is_turned(side: Side) -> bool:
     neighbours = layout.strides[last] in (0, 1) and layout.strides[side.own[-1]] != 1
     if not neighbours or len(side.inner) == 1:
         return neighbours
-    return layout.shape[last] >= _ROW or layout.shape[last] % (UNIT_BYTES // side.leaf.source.dtype.size) == 0
+    unit = UNIT_BYTES // side.leaf.source.dtype.size
+    return layout.shape[last] >= _ROW or (unit > 1 and layout.shape[last] % unit == 0)
 
 
 def box_width(side: Side) -> int:

@@ -16,7 +16,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, F16, U32, Pointer
 from ocl_runtime.plan.fusion.values import Product, leaf_layouts
 from ocl_runtime.plan.kernels.accesses import reached, stored_at
-from ocl_runtime.plan.kernels.form import Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
+from ocl_runtime.plan.kernels.form import Access, Output, Parameters, aligned, index_dtype, lanes_for, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.candidates import (
@@ -67,104 +67,105 @@ def tile_launches(
 ) -> list[Launch]:
     """One to four launches that multiply, and compute what there is of each element, by a tile and a number of parts,
     or those `chosen`."""
-    target = lowering.target
-    batch, (m, n, k) = contraction.batch, contraction.sizes
-    tile, wanted = tile_and_parts or chosen(contraction, target)
-    parts, per = tile_parts(k, wanted, tile)
-    stored = elements
-    if parts > 1:
-        between = allocate(parts * math.prod(elements.shape) * contraction.accumulator.size)
-        output = Output(0, Layout.contiguous(elements.shape), between, contraction.accumulator)
-        stored = Elements((Product(contraction.accumulator),), (output,), elements.shape)
-    operand_layouts = [layout for side in contraction.sides for layout in (side.leaf.layout, *_bounds(side))]
-    shape, joined, each = collapsed(
-        len(batch),
-        operand_layouts,
-        [*leaf_layouts(stored.values), *(output.layout for output in stored.outputs)],
-        parts,
-    )
-    if parts > 1:
-        each[0] = replace(each[0], strides=(math.prod(elements.shape), *each[0].strides[1:]))
-    sides = _over(contraction.sides, joined)
-    down, across, matrices = -(-m // tile.rows), -(-n // tile.columns), math.prod(batch)
-    groups = matrices * parts * down * across
-    counts = (groups * max(tile.items, 2 * MAP_WORDS), k + per, n + tile.columns, m + tile.rows)
-    index = index_dtype((*joined, *each), *counts)
-    names = leaf_names((*contraction.leaves, *stored.values), lowering.names)
-    made: list[Launch] = []
-    boxes = isinstance(tile, WarpgroupTile) and tile.boxes
-    maps = (
-        Address(allocate(matrices * _MAP_BYTES), Layout.contiguous((matrices * _MAP_BYTES // U32.size,)))
-        if boxes
-        else None
-    )
+    tile, wanted = tile_and_parts or chosen(contraction, lowering.target)
+    parts, per = tile_parts(contraction.sizes[2], wanted, tile)
+    if parts == 1:
+        return _Multiplication(contraction, elements, tile, parts, per, lowering).launches(allocate)
+    between = allocate(parts * math.prod(elements.shape) * contraction.accumulator.size)
+    output = Output(0, Layout.contiguous(elements.shape), between, contraction.accumulator)
+    stored = Elements((Product(contraction.accumulator),), (output,), elements.shape)
+    made = _Multiplication(contraction, stored, tile, parts, per, lowering).launches(allocate)
+    added = sum_of_parts(between, elements, parts, contraction, lowering.target)
+    return [*made, *reduce_launches(added, allocate, lowering)]
 
-    def common(parameters: Parameters) -> tuple[Operand, Operand]:
-        """What both kernels take: sizes and operands."""
-        for name, size in (("m", m), ("n", n), ("k", k), ("matrices", matrices)):
+
+class _Multiplication:
+    """A product of which each group has a tile, in so many parts of `per` places of the inner axis."""
+
+    def __init__(
+        self, contraction: Contraction, stored: Elements, tile: AnyTile, parts: int, per: int, lowering: Lowering
+    ) -> None:
+        self._contraction, self._stored, self._lowering = contraction, stored, lowering
+        self._tile, self._per, batch, (m, n, k) = tile, per, contraction.batch, contraction.sizes
+        operand_layouts = [layout for side in contraction.sides for layout in (side.leaf.layout, *_bounds(side))]
+        element_layouts = [*leaf_layouts(stored.values), *(output.layout for output in stored.outputs)]
+        self._shape, joined, each = collapsed(len(batch), operand_layouts, element_layouts, parts)
+        if parts > 1:
+            each[0] = replace(each[0], strides=(math.prod(stored.shape), *each[0].strides[1:]))
+        self._elements, self._sides = each, _over(contraction.sides, joined)
+        self._down, self._across, self._matrices = -(-m // tile.rows), -(-n // tile.columns), math.prod(batch)
+        self._tiles = self._matrices * parts * self._down * self._across
+        counts = (self._tiles * max(tile.items, 2 * MAP_WORDS), k + per, n + tile.columns, m + tile.rows)
+        self._index = index_dtype((*joined, *each), *counts)
+        self._names = leaf_names((*contraction.leaves, *stored.values), lowering.names)
+        self._maps: Address | None = None
+
+    def launches(self, allocate: Callable[[int], Storage]) -> list[Launch]:
+        """That which multiplies, behind that which describes operands, if boxes of them are copied."""
+        if not (isinstance(self._tile, WarpgroupTile) and self._tile.boxes):
+            return [self._multiplying()]
+        words = self._matrices * _MAP_BYTES // U32.size
+        self._maps = Address(allocate(self._matrices * _MAP_BYTES), Layout.contiguous((words,)))
+        return [self._describing(self._tile), self._multiplying()]
+
+    def _describing(self, tile: WarpgroupTile) -> Launch:
+        """The launch that describes the operands of all products to the units that copy boxes of them."""
+        parameters, lowering = Parameters(self._index, self._matrices), self._lowering
+        operands, fp16 = self._common(parameters), lowering.target.fp16
+        form = MapsForm(*operands, tuple(parameters.specs), len(self._shape), tile, self._index, fp16)
+        kernel, items = lowering.kernels.get(form, build_maps), rounded_up(self._matrices, GROUP)
+        return Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where)
+
+    def _multiplying(self) -> Launch:
+        """The launch that multiplies, and computes what there is of each element."""
+        tile, stored, lowering = self._tile, self._stored, self._lowering
+        parameters = Parameters(self._index, self._tiles * tile.items)
+        left, right = self._common(parameters)
+        for name, size in (
+            ("per", self._per),
+            ("tiles_down", self._down),
+            ("tiles_across", self._across),
+            ("raster", min(_RASTER, _RASTER_ROWS // tile.rows, self._down)),
+        ):
             parameters.size(name, size)
-        for axis, length in enumerate(shape):
+        groups = self._tiles
+        if isinstance(tile, WarpgroupTile) and tile.boxes:  # a unit has some groups, which go from tile to tile
+            parameters.size("tiles", self._tiles)
+            length = tile.steps_length if exchanges(tile, stored.values) else tile.local_length
+            resident = resident_groups(tile, length * tile.word.size, lowering.target.tile_bytes)
+            groups = min(self._tiles, lowering.target.compute_units * resident)
+        results = self._elements[-len(stored.outputs) :]
+        lanes = _lanes(stored, results, self._contraction.sizes[1], lowering.target)
+        packed = _packs(tile, stored, lanes)
+        values = reached(stored.values, self._names[2:], self._elements, parameters, lanes)
+        form = TileForm(
+            left=left,
+            right=right,
+            values=values,
+            outputs=_outputs(parameters, stored, results, lanes, packed=packed),
+            specs=tuple(parameters.specs),
+            batch=len(self._shape),
+            tile=tile,
+            lanes=lanes,
+            packed=packed,
+            index=self._index,
+            fp16=lowering.target.fp16,
+        )
+        kernel, sizes = lowering.kernels.get(form, build), ((groups * tile.items, 1, 1), (tile.items, 1, 1))
+        return Launch(kernel, tuple(parameters.args), *sizes, lowering.where)
+
+    def _common(self, parameters: Parameters) -> tuple[Operand, Operand]:
+        """What both kernels take: sizes and operands."""
+        m, n, k = self._contraction.sizes
+        for name, size in (("m", m), ("n", n), ("k", k), ("matrices", self._matrices)):
+            parameters.size(name, size)
+        for axis, length in enumerate(self._shape):
             parameters.size(f"n{axis}", length)
-        first, second = (_operand(parameters, name, side, tile) for name, side in zip(names[:2], sides, strict=True))
-        if maps is not None:
-            parameters.pointer("maps", Pointer(U32, align=MAP_WORDS * U32.size), maps)
-        return first, second
-
-    if isinstance(tile, WarpgroupTile) and tile.boxes:
-        describing = Parameters(index, matrices)
-        operands = common(describing)
-        maps_form = MapsForm(*operands, tuple(describing.specs), len(shape), tile, index, target.fp16)
-        made.append(_describing_launch(maps_form, describing, matrices, lowering))
-
-    parameters = Parameters(index, groups * tile.items)
-    operands = common(parameters)
-    for name, size in (
-        ("per", per),
-        ("tiles_down", down),
-        ("tiles_across", across),
-        ("raster", min(_RASTER, _RASTER_ROWS // tile.rows, down)),
-    ):
-        parameters.size(name, size)
-    launched = groups
-    if isinstance(tile, WarpgroupTile) and boxes:  # a unit of the device has some groups, which go from tile to tile
-        parameters.size("tiles", groups)
-        length = tile.steps_length if exchanges(tile, stored.values) else tile.local_length
-        resident = resident_groups(tile, length * tile.word.size, target.tile_bytes)
-        launched = min(groups, target.compute_units * resident)
-    results = each[-len(stored.outputs) :]
-    lanes = _lanes(stored, results, n, target)
-    packed = _packs(tile, stored, lanes)
-    terms = reached(stored.values, names[2:], each, parameters, lanes)
-    if packed:
-        outputs = stored_at(parameters, *_in_pairs(stored.outputs, results), lanes // 2)
-    else:
-        outputs = stored_at(parameters, stored.outputs, results, lanes)
-    form = TileForm(
-        left=operands[0],
-        right=operands[1],
-        values=terms,
-        outputs=outputs,
-        specs=tuple(parameters.specs),
-        batch=len(shape),
-        tile=tile,
-        lanes=lanes,
-        packed=packed,
-        index=index,
-        fp16=target.fp16,
-    )
-    kernel = lowering.kernels.get(form, build)
-    sizes = (launched * tile.items, 1, 1), (tile.items, 1, 1)
-    made.append(Launch(kernel, tuple(parameters.args), *sizes, lowering.where))
-    if parts > 1:
-        added = sum_of_parts(between, elements, parts, contraction, target)
-        made += reduce_launches(added, allocate, lowering)
-    return made
-
-
-def _describing_launch(form: MapsForm, parameters: Parameters, matrices: int, lowering: Lowering) -> Launch:
-    """The launch that describes the operands of all products to the units that copy boxes of them."""
-    kernel, items = lowering.kernels.get(form, build_maps), rounded_up(matrices, GROUP)
-    return Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where)
+        sides = zip(self._names[:2], self._sides, strict=True)
+        left, right = (_operand(parameters, name, side, self._tile) for name, side in sides)
+        if self._maps is not None:
+            parameters.pointer("maps", Pointer(U32, align=MAP_WORDS * U32.size), self._maps)
+        return left, right
 
 
 def _lanes(stored: Elements, results: Sequence[Layout], columns: int, target: Target) -> int:
@@ -184,10 +185,14 @@ def _packs(tile: AnyTile, stored: Elements, lanes: int) -> bool:
     return not more and product.dtype in (F16, BF16) and lanes == MOST_LANES and exchanges(tile, stored.values)
 
 
-def _in_pairs(outputs: Sequence[Output], layouts: Sequence[Layout]) -> tuple[list[Output], list[Layout]]:
-    """Results in halves as words of two."""
-    words = [output._replace(dtype=U32) for output in outputs]
-    return words, [_in_words(layout, layout.ndim - 1, 2) for layout in layouts]
+def _outputs(
+    parameters: Parameters, stored: Elements, results: Sequence[Layout], lanes: int, *, packed: bool
+) -> tuple[tuple[int, Access], ...]:
+    """Where results are stored; those that are packed as words of two halves."""
+    if not packed:
+        return stored_at(parameters, stored.outputs, results, lanes)
+    words = [output._replace(dtype=U32) for output in stored.outputs]
+    return stored_at(parameters, words, [_in_words(each, each.ndim - 1, 2) for each in results], lanes // 2)
 
 
 def _bounds(side: Side) -> list[Layout]:
