@@ -20,12 +20,13 @@ from ocl_ir.kernel.grammar import (
     ReleaseBoxes,
     Shuffle,
     Store,
+    Turn,
     Value,
     WarpgroupMultiply,
 )
 from ocl_ir.kernel.locals import Locals
 from ocl_ir.types import BOOL, F32, TF32, U16, U32, DType, Pointer, Vector, element, lanes
-from ocl_runtime.codegen.helpers import Made, Waiting, WarpgroupTypes
+from ocl_runtime.codegen.helpers import Made, Number, WarpgroupTypes
 from ocl_runtime.codegen.precedence import BINARY, Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
 
@@ -169,13 +170,13 @@ class Accesses:
                 self.helpers["commit_copies", U32] = None
                 return ["commit_copies()"]
             case Await():
-                self.helpers[f"await_{stmt.what}", Waiting(stmt.pending)] = None
+                self.helpers[f"await_{stmt.what}", Number(stmt.pending)] = None
                 return [f"await_{stmt.what}_{stmt.pending}()"]
             case DescribeMatrix():
                 name = "describe_tf32" if stmt.dtype is TF32 else "describe_matrix"
                 self.helpers[name, U32] = None
                 table, source = self.address(stmt.table, stmt.slot), self.address(stmt.source, stmt.source_index)
-                numbers = [self.operand(number).text for number in (stmt.columns, stmt.rows, stmt.row_words)]
+                numbers = [self.operand(number).text for number in (stmt.word, stmt.columns, stmt.rows, stmt.row_words)]
                 return [f"{name}({', '.join([table, source, *numbers, str(stmt.box_rows)])})"]
             case InitBoxes():
                 self.helpers["init_boxes", U32] = None
@@ -192,8 +193,20 @@ class Accesses:
             case ReleaseBoxes():
                 self.helpers["release_boxes", U32] = None
                 return [f"release_boxes({self.address(stmt.barriers, stmt.number)})"]
+            case Turn():
+                self.helpers[f"{stmt.what}_turn", Number(stmt.warpgroups)] = None
+                return [f"{stmt.what}_turn_{stmt.warpgroups}()"]
             case WarpgroupMultiply():
                 return self._products(stmt)
+
+    def registers(self, counts: tuple[int, int]) -> list[str]:
+        """The calls by which the sides of a branch share the registers that the group had."""
+        calls = []
+        for count in counts:
+            name = "take_registers" if count == max(counts) else "leave_registers"
+            self.helpers[name, Number(count)] = None
+            calls.append(f"{name}_{count}()")
+        return calls
 
     def _products(self, stmt: WarpgroupMultiply) -> list[str]:
         left_turned = None if stmt.left_lies is None else stmt.left_lies.turned
@@ -213,5 +226,6 @@ class Accesses:
         return [*calls, "end_products()"]
 
     def _matrix_at(self, local: Value, index: Operand, lies: Swizzled, step: int) -> str:
-        later = f" + {lies.step(step) // 4}" if step else ""
-        return f"matrix_at({self.address(local, index)}{later}, {lies.block})"
+        begin = self.operand(index).within(BINARY["+"])
+        begin += f" + {lies.step(step) // 4}" if step else ""
+        return f"matrix_at({self.name(local.id)}, {begin}, {lies.block})"

@@ -92,10 +92,10 @@ class HelperTypes:
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """How many of what goes on may still do so."""
+class Number:
+    """A number that is a part of the helper's name: of what may still go on, of warpgroups, of registers."""
 
-    pending: int
+    value: int
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class WarpgroupTypes:
         return self.columns // 2
 
 
-Made: TypeAlias = Type | Waiting | WarpgroupTypes
+Made: TypeAlias = Type | Number | WarpgroupTypes
 """What a helper function is made for."""
 
 
@@ -130,7 +130,7 @@ def in_order(helpers: Iterable[tuple[str, Made]]) -> list[tuple[str, Made]]:
     ordered: dict[tuple[str, Made], None] = {}
 
     def add(name: str, type_: Made) -> None:
-        if isinstance(type_, Waiting | WarpgroupTypes):
+        if isinstance(type_, Number | WarpgroupTypes):
             ordered[name, type_] = None
             return
         one = element(type_)
@@ -145,9 +145,9 @@ def in_order(helpers: Iterable[tuple[str, Made]]) -> list[tuple[str, Made]]:
     return list(ordered)
 
 
-def helper_types(type_: Made) -> HelperTypes | Waiting | WarpgroupTypes:
+def helper_types(type_: Made) -> HelperTypes | Number | WarpgroupTypes:
     """What a helper function is made for: a type of values, or of what a pointer leads to."""
-    if isinstance(type_, Waiting | WarpgroupTypes):
+    if isinstance(type_, Number | WarpgroupTypes):
         return type_
     space = type_.space if isinstance(type_, Pointer) else ""
     type_ = type_.dtype if isinstance(type_, Pointer) else type_

@@ -112,7 +112,12 @@ class Statements:
                 return [self._atomic(stmt)]
             case If():
                 condition = self._x.operand(stmt.condition).text
-                return [Node("branch", stmt, {"condition": condition}, self.block(stmt.then), self.block(stmt.orelse))]
+                then, orelse = self.block(stmt.then), self.block(stmt.orelse)
+                if stmt.registers is not None:
+                    calls = self._x.registers(stmt.registers)
+                    first, second = (Node("call", None, {"call": call}) for call in calls)
+                    then, orelse = (first, *then), (second, *orelse)
+                return [Node("branch", stmt, {"condition": condition}, then, orelse)]
             case For() | While():
                 loop = self._for(stmt) if isinstance(stmt, For) else self._while(stmt)
                 return [Node("branch", None, {"condition": _TRUE}, (loop,))] if id(stmt) in self._guarded else [loop]

@@ -19,26 +19,26 @@ static inline void commit_copies(void)
 </%def>
 ##
 <%def name="await_copies(t)">\
-/* Waits for own copies but for the last ${t.pending} batches, and shows them to the units that multiply. */
-static inline void await_copies_${t.pending}(void)
+/* Waits for own copies but for the last ${t.value} batches, and shows them to the units that multiply. */
+static inline void await_copies_${t.value}(void)
 {
-    asm volatile("cp.async.wait_group ${t.pending};" ::: "memory");
+    asm volatile("cp.async.wait_group ${t.value};" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 </%def>
 ##
 <%def name="await_products(t)">\
-static inline void await_products_${t.pending}(void)
+static inline void await_products_${t.value}(void)
 {
-    asm volatile("//@wgmma.wait_group.sync.aligned ${t.pending};" ::: "memory");
+    asm volatile("//@wgmma.wait_group.sync.aligned ${t.value};" ::: "memory");
 }
 </%def>
 ##
 <%def name="matrix_at(t)">\
 /* Where a matrix in local memory begins, how far its blocks are apart, and that its rows of 128 bytes are swizzled. */
-static inline ulong matrix_at(__local const uint *words, const uint block)
+static inline ulong matrix_at(__local const uint *words, const uint begin, const uint block)
 {
-    const uint address = (uint)(size_t)words;
+    const uint address = (uint)(size_t)words + 4 * begin;
     return (address & 0x3ffff) >> 4 | (ulong)(block >> 4) << 16 | (ulong)(1024 >> 4) << 32 | (ulong)1 << 62;
 }
 
@@ -81,24 +81,17 @@ static inline void end_products(void)
 </%def>
 ##
 <%def name="tensor_map(name, what, type, comment, columns)">\
-/* A tensor map: a matrix of ${what}, copied in boxes of ${columns} columns whose units of 16 bytes are swizzled. */
-static inline void ${name}(__global uint *map, __global const void *source, const uint columns,
+/* A word of a tensor map: a matrix of ${what}, copied in boxes of ${columns} columns whose units of 16 bytes are swizzled. */
+static inline void ${name}(__global uint *map, __global const void *source, const uint word, const uint columns,
 ${" " * len(f"static inline void {name}(")}const uint rows, const uint row_words, const uint box_rows)
 {
     const ulong address = (ulong)source;
-    for (uint word = 0; word < 32; ++word) {
-        map[word] = 0;
-    }
-    map[0] = (uint)address;
-    map[1] = (uint)(address >> 32);
-    map[2] = ${type}; /* two axes, ${comment}, swizzled in 128 bytes, promoted in L2 */
-    map[3] = row_words / 4;${" " * (len(type) - 12)}/* units of 16 bytes from row to row */
-    map[8] = columns - 1;
-    map[9] = rows - 1;
-    map[13] = ${columns - 1}u << 24;
-    map[14] = box_rows - 1;
-    map[16] = 128 * box_rows;
-    map[18] = 0x400;
+    map[word] = word == 0 ? (uint)address : word == 1 ? (uint)(address >> 32)
+        : word == 2 ? ${type} /* two axes, ${comment}, swizzled in 128 bytes, promoted in L2 */
+        : word == 3 ? row_words / 4 /* units of 16 bytes from row to row */
+        : word == 8 ? columns - 1 : word == 9 ? rows - 1
+        : word == 13 ? ${columns - 1}u << 24 : word == 14 ? box_rows - 1
+        : word == 16 ? 128 * box_rows : word == 18 ? 0x400 : 0;
 }
 </%def>
 ##
@@ -147,5 +140,50 @@ static inline void release_boxes(__local ulong *barrier)
 {
     asm volatile("{ .reg .pred p; .reg .u32 lane; bar.warp.sync 0xffffffff; mov.u32 lane, %%laneid; setp.eq.u32 p, lane, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }"
                  :: "r"((uint)(size_t)barrier) : "memory");
+}
+</%def>
+##
+<%def name="turn(name, comment, condition, instruction, warpgroup)">\
+/* ${comment} */
+static inline void ${name}(void)
+{
+    const uint warpgroup = get_local_id(0) / 128;
+% if condition:
+    if (${condition}) {
+        asm volatile("barrier.${instruction} %0, 256;" :: "r"(${warpgroup}) : "memory");
+    }
+% else:
+    asm volatile("barrier.${instruction} %0, 256;" :: "r"(${warpgroup}) : "memory");
+% endif
+}
+</%def>
+##
+<%def name="open_turn(t)">\
+${turn(f"open_turn_{t.value}", "The first warpgroup has the first turn.", f"warpgroup == {t.value - 1}", "arrive", "1")}\
+</%def>
+##
+<%def name="await_turn(t)">\
+${turn(f"await_turn_{t.value}", f"Waits until it is this warpgroup's turn, of {t.value}.", "", "sync", "1 + warpgroup")}\
+</%def>
+##
+<%def name="pass_turn(t)">\
+${turn(f"pass_turn_{t.value}", "The next warpgroup has its turn.", "", "arrive", f"1 + (warpgroup + 1) % {t.value}")}\
+</%def>
+##
+<%def name="close_turn(t)">\
+${turn(f"close_turn_{t.value}", "Nobody has a turn any more.", "warpgroup == 0", "sync", "1")}\
+</%def>
+##
+<%def name="take_registers(t)">\
+static inline void take_registers_${t.value}(void)
+{
+    asm volatile("//@setmaxnreg.inc.sync.aligned.u32 ${t.value};");
+}
+</%def>
+##
+<%def name="leave_registers(t)">\
+static inline void leave_registers_${t.value}(void)
+{
+    asm volatile("//@setmaxnreg.dec.sync.aligned.u32 ${t.value};");
 }
 </%def>

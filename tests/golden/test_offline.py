@@ -31,6 +31,8 @@ INSTRUCTIONS = {
     "matrix_product": "mma.sync.aligned",
     "product_in_tf32": "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32",
     "quotients": "rcp.approx.ftz.f32",
+    "specialised": "//@setmaxnreg.inc",
+    "attention": "//@setmaxnreg.dec",
     "warpgroup_product": "//@wgmma.fence",
 }
 """What each of NVIDIA's sources says in PTX: a new one fails until it has a row."""

@@ -23,6 +23,7 @@ from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
 from ocl_runtime.random import default_rng
 from ocl_runtime.special import expit, gammaln
+from tests.golden.test_sources import NVIDIA as WARPS
 from tests.golden.test_sources import golden
 from tests.support.interpreted import InterpretedRuntime
 
@@ -69,6 +70,14 @@ CASES = {
     "product_of_few_rows_on_a_cpu": Planned(CPU, lambda x: x[:96] @ x, (1024, 1024), number=1),
     "product_with_more_on_a_cpu": Planned(CPU, lambda x: xp.maximum(x @ x + x[0], 0), (1024, 1024), number=1),
     "packing_of_what_is_computed_on_a_cpu": Planned(CPU, lambda x: (x * x[:, :1]) @ x.T, (1024, 1024)),
+    "attention.ptx": Planned(
+        MATRICES,
+        lambda x: xp.attention(x, x, x, causal=True),
+        (16, 4096, 64),
+        dtype="f2",
+        number=1,
+        dialect=replace(NVIDIA, subgroups=WARPS),
+    ),
     "product_in_tf32.ptx": Planned(MATRICES, xp.precision("tf32")(lambda x: xp.tanh(x @ x)), (4096, 4096), number=1),
     "complex_product_of_matrices": Planned(GPU, lambda x: x @ x, (1024, 1024), "c8"),
     "fourier_transform_of_rows": Planned(GPU, fft.fft, (4096, 1024), "c8"),

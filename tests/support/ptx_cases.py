@@ -111,13 +111,13 @@ def warpgroup_product() -> KernelBuilder:
 def description() -> KernelBuilder:
     k = KernelBuilder("description", note="how a matrix of halves lies, for boxes of 8 rows")
     n, a, maps = k.scalar("n", U32), k.pointer("a", U32, align=16), k.pointer("maps", U32, align=128)
-    k.describe_matrix(maps, 0, a, 0, columns=n, rows=12, row_words=64, box_rows=8)
+    k.describe_matrix((maps, 0, k.global_id()), (a, 0), columns=n, rows=12, row_words=64, box_rows=8)
     return k
 
 
 def described(rng: np.random.Generator) -> Args:
     given = {"a": halves(rng, 12, 128), "maps": np.zeros(MAP_WORDS, "u4")}
-    run(description().build(), {**given, "n": 100}, (1,))
+    run(description().build(), {**given, "n": 100}, (MAP_WORDS,))
     return {**given, "y": np.zeros(8 * 32, "u4")}
 
 
@@ -146,6 +146,55 @@ def box() -> KernelBuilder:
         k.store(y, word, k.load(stage, word))
     k.release_boxes(released, 0)
     k.await_boxes(released, 0, 0)
+    return k
+
+
+# ---------------------------------------------------------------------- warps that specialise
+
+SPECIALISED = 3 * WARPGROUP
+"""Work-items: two warpgroups compute, one copies."""
+
+
+def blocks(rng: np.random.Generator) -> Args:
+    given = {"a": halves(rng, 40, 64), "maps": np.zeros(MAP_WORDS, "u4")}
+    run(description().build(), {**given, "n": 64}, (MAP_WORDS,))
+    return {**given, "y": np.zeros(2 * 8 * 32, "u4")}
+
+
+def turned_blocks(given: Args) -> Args:
+    """Each warpgroup has the last block's words, of which there are none behind row 12, plus its number."""
+    last = np.zeros((8, 64), "f4")
+    last[:4] = matrix(given["a"], 128)[8:12, :64]
+    words = laid(last, Swizzled(turned=True, block=0), F16, 8 * 32)
+    return {"y": np.concatenate([words, words + 1])}
+
+
+@case(blocks, turned_blocks, SPECIALISED)
+def specialised() -> KernelBuilder:
+    k = KernelBuilder("specialised", group_size=(SPECIALISED, 1, 1), note="the last of five blocks, by two warpgroups")
+    a, maps, y = k.pointer("a", U32, align=16), k.pointer("maps", U32, align=128), k.pointer("y", U32)
+    stage, there = k.array(U32, 2 * 8 * 32, align=1024, hint="stage"), k.array(U64, 2, hint="there")
+    free = k.array(U64, 2, hint="free")
+    item = k.item("local_id", hint="item")
+    with k.if_(item == 0):
+        k.init_boxes(there, 2, 1)
+        k.init_boxes(free, 2, 2 * WARPGROUP // WARP)
+    k.barrier()
+    with k.if_(item < 2 * WARPGROUP, (160, 24)):
+        warpgroup = k.op("udiv", item, k.const(WARPGROUP, U32))
+        k.turn("open", 2)
+        with k.for_(0, 5, hint="block") as block:
+            k.await_boxes(there, block & 1, block >> 1 & 1)
+            k.turn("await", 2)
+            with k.for_(item & (WARPGROUP - 1), 8 * 32, WARPGROUP, hint="word") as word:
+                k.store(y, warpgroup * (8 * 32) + word, k.load(stage, (block & 1) * (8 * 32) + word) + warpgroup)
+            k.turn("pass", 2)
+            k.release_boxes(free, block & 1)
+        k.turn("close", 2)
+    with k.else_(), k.if_(item == 2 * WARPGROUP), k.for_(0, 5, hint="block") as block:
+        k.await_boxes(free, block & 1, (block >> 1) + 1 & 1)
+        at, row = (block & 1) * (8 * 32), block * 2
+        k.copy_box((stage, at), a, (maps, 0), column=0, row=row, rows=8, barrier=(there, block & 1))
     return k
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from ocl_ir.interpret.accesses import Accesses
 from ocl_ir.interpret.faults import Faults
 from ocl_ir.interpret.operation import Data
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
+from ocl_ir.interpret.sides import Sides
 from ocl_ir.interpret.values import Values
 from ocl_ir.kernel.asynchronous import (
     ALIGNMENT,
@@ -52,17 +54,30 @@ class _Begun(NamedTuple):
     finish: Callable[[Data], None]
 
 
+class _Release(NamedTuple):
+    """Who has released, before which interval, and for which turns they had waited: who has waited for each of these.
+    Whoever waits for the release comes behind those turns, too."""
+
+    items: Data
+    interval: int
+    behind: list[Data]
+
+
 @dataclass
 class _Barrier:
     """How many boxes a turn has; which work-items have waited for the last one; the boxes of this turn and its
-    releases, by whom and before which interval; how many turns are over; the releases of the last one."""
+    releases; how many turns are over; the releases of the last one."""
 
     boxes: int
     awaited: Data
     begun: list[_Begun] = field(default_factory=list)
-    releases: list[tuple[Data, int]] = field(default_factory=list)
+    releases: list[_Release] = field(default_factory=list)
     turns: int = 0
-    released: list[tuple[Data, int]] = field(default_factory=list)
+    released: list[_Release] = field(default_factory=list)
+
+
+def _is_complete(barrier: _Barrier) -> bool:
+    return len(barrier.begun) + len(barrier.releases) >= barrier.boxes
 
 
 class Boxes:
@@ -72,6 +87,10 @@ class Boxes:
         self._values, self._accesses, self._faults = values, accesses, faults
         self._items, self._clock = items, clock
         self._barriers: dict[tuple[int, int], _Barrier] = {}
+        self._awaited: list[Data] = []
+        """Who has waited for each turn with boxes."""
+        self.sides: Sides | None = None
+        """Where warps specialise, who may bring what a wait is for."""
 
     def run(self, stmt: DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | ReleaseBoxes, items: Data) -> None:
         """Runs a statement for some work-items."""
@@ -103,12 +122,18 @@ class Boxes:
         if np.count_nonzero(misaligned) or np.count_nonzero(row_words % unit):
             fact = f"a matrix whose rows do not begin at multiples of {COPY_BYTES} bytes"
             self._faults.fail(IRError, fact, stmt, "align the matrix and its rows, or copy it in another way")
-        slot = self._values.at(stmt.slot, items)
-        table, places = self._accesses.reach(stmt, WRITE, stmt.table, slot, items, width=MAP_WORDS, align=MAP_ALIGNMENT)
+        slot, word = self._values.at(stmt.slot, items), self._values.at(stmt.word, items)
+        if np.count_nonzero(word >= MAP_WORDS):
+            fact = f"word {word.max()} of a description, which has {MAP_WORDS}"
+            self._faults.fail(IRError, fact, stmt, f"let {MAP_WORDS} work-items store one word each")
+        if np.count_nonzero(self._accesses.memories[stmt.table.id].misaligned(slot.astype(np.int64), MAP_ALIGNMENT)):
+            fact = f"a description that does not begin at a multiple of {MAP_ALIGNMENT} bytes"
+            self._faults.fail(IRError, fact, stmt, "align the table, and let each description take 32 words")
+        table, places = self._accesses.reach(stmt, WRITE, stmt.table, slot + word, items)
         numbers = np.zeros((items.size, MAP_WORDS // 2), np.uint64)
         numbers[:, :4] = np.stack([begin, columns, rows, row_words], axis=1)
         numbers[:, 4:6] = stmt.box_rows, stmt.dtype.size
-        table.put(places, numbers.view(np.uint32))
+        table.put(places, numbers.view(np.uint32)[np.arange(items.size), word])
 
     def _init(self, stmt: InitBoxes, items: Data) -> None:
         self._check_alone(stmt, items)
@@ -176,6 +201,8 @@ class Boxes:
             if barrier.turns % 2 != parity:
                 self._passed(barrier, own)
                 continue
+            if self.sides is not None:
+                self.sides.wait(partial(_is_complete, barrier))
             count = len(barrier.begun) + len(barrier.releases)
             if count != barrier.boxes:
                 fact = f"{count} boxes for barrier {number}, which waits for {barrier.boxes}"
@@ -185,14 +212,18 @@ class Boxes:
             self._passed(barrier, own)
             for begun in barrier.begun:
                 begun.finish(barrier.awaited)
+            if barrier.begun:
+                self._awaited = [each for each in self._awaited if not each.all()] + [barrier.awaited]
             barrier.begun, barrier.releases, barrier.turns = [], [], barrier.turns + 1
 
     def _passed(self, barrier: _Barrier, items: Data) -> None:
         """Work-items have waited for the last turn."""
         barrier.awaited[items] = True
-        if self._clock is not None:
-            for releasing, interval in barrier.released:
-                self._clock.awaited(items, releasing, interval)
+        for release in barrier.released:
+            for awaited in release.behind:
+                awaited[items] = True
+            if self._clock is not None:
+                self._clock.awaited(items, release.items, release.interval)
 
     def _release(self, stmt: ReleaseBoxes, items: Data) -> None:
         numbers = self._values.at(stmt.number, items)
@@ -204,7 +235,9 @@ class Boxes:
                 fact = f"{own.size} work-items come to a release, in {teams.size} parts of {stmt.size}"
                 self._faults.fail(IRError, fact, stmt, f"let all {stmt.size} neighbours come to it")
             releases = self._barrier(stmt, number, own).releases
-            releases += [(own[own // stmt.size == team], interval) for team in teams]
+            for team in teams:
+                by = own[own // stmt.size == team]
+                releases.append(_Release(by, interval, [each for each in self._awaited if each[by].any()]))
 
     def _barrier(self, stmt: CopyBox | AwaitBoxes | ReleaseBoxes, number: int, items: Data) -> _Barrier:
         self._accesses.reach(stmt, ATOMIC, stmt.barriers, np.full(items.size, number), items)

@@ -53,13 +53,16 @@ class Faults:
         """Where a statement stands, with its neighbours."""
         return neighbourhood(self._kernel, stmt)
 
-    def check_whole_group(self, stmt: GroupStmt, active: Data) -> Data:
-        """All work-items of a group. Raises `IRError` where only a part of them comes to a statement, or they are no
-        whole sub-groups, which it is about."""
-        if not active.all():
+    def check_whole(self, stmt: GroupStmt, active: Data, expected: Data) -> Data:
+        """The work-items that are expected at a statement: those of a group, or of a side where warps specialise.
+        Raises `IRError` where only a part of them comes, or they are no whole sub-groups, which it is about."""
+        absent = expected & ~active
+        if np.count_nonzero(absent):
             kind = type(stmt).__name__.lower()
-            reached, missing = np.count_nonzero(active), self.work_item(int(np.argmin(active)))
-            fact = f"divergent {kind}: {reached} of {active.size} work-items reach it, {missing} does not"
+            reached, missing = np.count_nonzero(active), self.work_item(int(np.argmax(absent)))
+            fact = (
+                f"divergent {kind}: {reached} of {np.count_nonzero(expected)} work-items reach it, {missing} does not"
+            )
             self.fail(IRError, fact, stmt, f"move the {kind} to where the whole group passes")
         size = stmt.size if isinstance(stmt, SubgroupStmt) else 0
         if size and active.size % size:

@@ -4,13 +4,17 @@ A value is an array with one entry (or one row of lanes) for each work-item of t
 running a block with the work-items that enter it gives the ones that fall out of its end. Every operation is the op
 table's reference on the active work-items only, so that what the others hold can neither fault nor warn.
 
+Where warps specialise, both sides of the branch run in turns, each in lock step.
+
 Lock step is only one of the orders that a device may choose. Programs for which the order matters are faults, and
 are reported as such: see `ocl_ir.interpret.races`.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -25,7 +29,9 @@ from ocl_ir.interpret.faults import Faults
 from ocl_ir.interpret.memory import new_array, watch
 from ocl_ir.interpret.operation import Data, evaluate, same_bits
 from ocl_ir.interpret.races import Clock
+from ocl_ir.interpret.sides import Sides
 from ocl_ir.interpret.values import Values
+from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.by_identity import by_identity
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
@@ -45,6 +51,7 @@ from ocl_ir.kernel.grammar import (
     CopyBox,
     DescribeMatrix,
     For,
+    GroupStmt,
     If,
     InitBoxes,
     Kernel,
@@ -58,6 +65,7 @@ from ocl_ir.kernel.grammar import (
     Shuffle,
     Stmt,
     Store,
+    Turn,
     WarpgroupMultiply,
     While,
 )
@@ -96,6 +104,17 @@ def run(
 
 
 _names = by_identity(names)
+_TURNS = {"open": ("close",), "await": ("open", "pass"), "pass": ("await",), "close": ("open", "pass")}
+"""Behind what each step of turns may come; those of a group are closed when it begins."""
+
+
+class _Course(threading.local):
+    """What a thread runs: the group, or one side of a branch whose warps specialise. `left` says who has left each loop
+    around, `expected` who comes to what is done together; `pending` is what goes on."""
+
+    left: list[Data]
+    expected: Data
+    pending: Pending
 
 
 class _Machine:
@@ -125,8 +144,9 @@ class _Machine:
         self._values = Values(space.items, scalars)
         self._accesses = Accesses(arguments, self._values, self._faults, self.counters)
         self._group: Triple = (0, 0, 0)
-        self._left: list[Data] = []
+        self._course = _Course()
         self._returned = self._nobody()
+        self._turn = "close"
         self._steps = 0
 
     def run_group(self, group: Triple) -> None:
@@ -135,14 +155,19 @@ class _Machine:
         self._group = self._faults.group = group
         self._values.start_group()
         self._accesses.start_group()
-        self._pending = Pending(self._values, self._accesses, self._faults)
         self._boxes = Boxes(self._values, self._accesses, self._faults, self._space.items, self._clocks.get("local"))
-        self._left, self._returned, self._steps = [], self._nobody(), 0
+        self._returned, self._steps, self._turn = self._nobody(), 0, "close"
         for clock in self._clocks.values():
             clock.start_group()
-        self._block(self._kernel.body, ~self._nobody())
-        self._pending.end()
+        self._run_course(self._kernel.body, ~self._nobody())
         self._boxes.end()
+
+    def _run_course(self, block: Block, items: Data) -> None:
+        course = self._course
+        course.left, course.expected = [], items
+        course.pending = Pending(self._values, self._accesses, self._faults)
+        self._block(block, items)
+        course.pending.end()
 
     # ------------------------------------------------------------------ control flow
 
@@ -179,6 +204,8 @@ class _Machine:
             case If():
                 held = self._nobody()
                 held[items] = self._values.at(stmt.condition, items)
+                if stmt.registers is not None:
+                    return self._specialise(stmt, active, held)
                 return self._block(stmt.then, held) | self._block(stmt.orelse, active & ~held)
             case For():
                 return self._for(stmt, active)
@@ -195,7 +222,7 @@ class _Machine:
             case Print():
                 self._print(stmt, items)
             case Break():
-                self._left[-1] = self._left[-1] | active
+                self._course.left[-1] |= active
                 return self._nobody()
             case Continue():
                 return self._nobody()
@@ -203,15 +230,47 @@ class _Machine:
                 self._returned = self._returned | active
                 return self._nobody()
             case Commit() | Await():
-                self._faults.check_whole_group(stmt, active)
-                self._pending.batch(stmt)
+                self._together(stmt, active)
+                self._course.pending.batch(stmt)
             case CopyAsync():
-                self._pending.copy(stmt, items)
+                self._course.pending.copy(stmt, items)
             case WarpgroupMultiply():
-                self._pending.multiply(stmt, self._faults.check_whole_group(stmt, active))
+                self._course.pending.multiply(stmt, self._together(stmt, active))
             case DescribeMatrix() | InitBoxes() | CopyBox() | AwaitBoxes() | ReleaseBoxes():
                 self._boxes.run(stmt, items)
+            case Turn():
+                self._take_turn(stmt, active)
         return active
+
+    def _specialise(self, stmt: If, active: Data, held: Data) -> Data:
+        """Runs both sides of a branch at once."""
+        sides = (stmt.then, held), (stmt.orelse, active & ~held)
+        for _, items in sides:
+            warpgroups = np.add.reduceat(items, range(0, items.size, WARPGROUP), dtype=np.int64)
+            if np.count_nonzero(warpgroups % WARPGROUP):
+                fact = f"warps specialise, but a part of a warpgroup of {WARPGROUP} work-items comes to a side"
+                self._faults.fail(IRError, fact, stmt, "send whole warpgroups to each side")
+        self._boxes.sides = Sides([partial(self._run_course, block, items) for block, items in sides])
+        self._boxes.sides.run()
+        self._boxes.sides = None
+        return active & ~self._returned
+
+    def _take_turn(self, stmt: Turn, active: Data) -> None:
+        """Checks the order of turns. In lock step all warpgroups have theirs at once."""
+        items = self._together(stmt, active)
+        if self._turn not in _TURNS[stmt.what]:
+            fact = f"turns: {stmt.what} comes behind {self._turn}"
+            self._faults.fail(IRError, fact, stmt, f"let it come behind {' or '.join(_TURNS[stmt.what])}")
+        if items.size != stmt.warpgroups * WARPGROUP or items[0]:
+            fact = f"{stmt.warpgroups} warpgroups take turns, and {items.size} work-items come from {items[0]} on"
+            self._faults.fail(
+                IRError, fact, stmt, "let the first warpgroups of the group take turns, all that come here"
+            )
+        self._turn = stmt.what
+
+    def _together(self, stmt: GroupStmt, active: Data) -> Data:
+        """The work-items that come to a statement: a whole side where warps specialise, or the group."""
+        return self._faults.check_whole(stmt, active, self._course.expected)
 
     def _for(self, stmt: For, active: Data) -> Data:
         bounds = (stmt.start, stmt.stop, stmt.step)
@@ -220,24 +279,26 @@ class _Machine:
         if not down and np.count_nonzero(step[active] <= 0):
             remedy = "count down with a constant negative step"
             self._faults.fail(IRError, "the loop's step is not positive", stmt, remedy)
-        self._left.append(self._nobody())
+        left = self._course.left
+        left.append(self._nobody())
         live = active & (index > stop if down else index < stop)
         while np.count_nonzero(live):
             self._step(stmt)
             self._values.define_all(stmt.index.id, index)
             self._block(stmt.body, live)
-            live = live & ~self._left[-1] & ~self._returned
+            live = live & ~left[-1] & ~self._returned
             following = index + step
             if np.count_nonzero(live & (following > index if down else following < index)):
                 fact = f"the loop's index leaves the range of {stmt.index.type} before it reaches the end"
                 self._faults.fail(IRError, fact, stmt, "use a wider type for the index")
             index = following
             live = live & (index > stop if down else index < stop)
-        self._left.pop()
+        left.pop()
         return active & ~self._returned
 
     def _while(self, stmt: While, active: Data) -> Data:
-        self._left.append(self._nobody())
+        left = self._course.left
+        left.append(self._nobody())
         live = active
         while np.count_nonzero(live):
             self._step(stmt)
@@ -246,10 +307,10 @@ class _Machine:
             items = np.flatnonzero(tested)
             if items.size:  # else nobody may have come to what makes the condition
                 holds[items] = self._values.at(stmt.condition, items)
-            self._left[-1] = self._left[-1] | (tested & ~holds)
+            left[-1] |= tested & ~holds
             self._block(stmt.body, holds)
-            live = live & ~self._left[-1] & ~self._returned
-        self._left.pop()
+            live = live & ~left[-1] & ~self._returned
+        left.pop()
         return active & ~self._returned
 
     def _step(self, stmt: Stmt) -> None:
@@ -259,14 +320,14 @@ class _Machine:
             self._faults.fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
 
     def _barrier(self, stmt: Barrier, active: Data) -> None:
-        self._faults.check_whole_group(stmt, active)
+        self._faults.check_whole(stmt, active, ~self._nobody())
         self.counters.barriers += 1
         for space, named in (("local", stmt.local), ("global", stmt.global_)):
             if named and space in self._clocks:
                 self._clocks[space].barrier()
 
     def _collective(self, stmt: Collective, active: Data) -> None:
-        items = self._faults.check_whole_group(stmt, active)
+        items = self._together(stmt, active) if stmt.size else self._faults.check_whole(stmt, active, ~self._nobody())
         values, lane = self._values.at(stmt.value, items), 0
         if stmt.lane is not None:
             lane = int(self._values.at(stmt.lane, items)[0])
@@ -278,7 +339,7 @@ class _Machine:
         self._values.define(stmt.result.id, element(stmt.value.type), items, result)
 
     def _shuffle(self, stmt: Shuffle, active: Data) -> None:
-        items = self._faults.check_whole_group(stmt, active)
+        items = self._together(stmt, active)
         values, whose = self._values.at(stmt.value, items), self._values.at(stmt.lane, items)
         outside = (whose < 0) | (whose >= stmt.size)
         if np.count_nonzero(outside):
@@ -289,7 +350,7 @@ class _Machine:
         self._values.define(stmt.result.id, element(stmt.value.type), items, exchanged(values, whose, stmt.size))
 
     def _multiply(self, stmt: MatrixMultiply, active: Data) -> None:
-        items = self._faults.check_whole_group(stmt, active)
+        items = self._together(stmt, active)
         left, right, sums = (self._values.at(operand, items) for operand in (stmt.left, stmt.right, stmt.sum))
         item = disagreeing(stmt.instruction, left, right)
         if item is not None:

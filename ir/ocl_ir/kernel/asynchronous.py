@@ -9,6 +9,7 @@
     CopyBox local[index] = table[slot], column, row  128 bytes by some rows of a matrix; zeros where it has none
     AwaitBoxes barriers[number], parity              goes on when the boxes of a turn are there; turns are 0, 1, 0, …
     ReleaseBoxes barriers[number]                    says that work-items need boxes no more; others await that as boxes
+    Turn open | await | pass | close                 warpgroups do what is between await and pass one after the other
 
 Each work-item waits for its own copies; a barrier behind that shows them to the others. Whoever has waited for boxes
 sees them. Nobody may touch the memory of
@@ -81,11 +82,12 @@ class Await(Statement):
 class DescribeMatrix(Statement):
     """Describes a matrix, from word `source[source_index]` on: `rows` of `columns` elements, whose beginnings are
     `row_words` words apart. Boxes of it have `box_rows` rows. The description takes 32 words from `table[slot]` on, in
-    global memory; another kernel copies boxes by it. Elements are halves of either `dtype`, or float32, which boxes
-    round to tf32."""
+    global memory, of which a work-item stores one, `word`; another kernel copies boxes by it. Elements are halves of
+    either `dtype`, or float32, which boxes round to tf32."""
 
     table: Value
     slot: Operand
+    word: Operand
     source: Value
     source_index: Operand
     columns: Operand
@@ -140,6 +142,20 @@ class ReleaseBoxes(Statement):
     barriers: Value
     number: Operand
     size: ClassVar[int] = 32
+
+
+TurnWhat = Literal["open", "await", "pass", "close"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Statement):
+    """Warpgroups, the first so many of a group, do what stands between `await` and `pass` one after the other, again
+    and again: each goes on when the one before it has passed the turn on. Turns open before and close behind all of
+    that. It orders no memory; it is for speed, where one of them should multiply while another one computes."""
+
+    what: TurnWhat
+    warpgroups: int
+    size: ClassVar[int] = WARPGROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,18 +217,19 @@ class WarpgroupMultiply(Statement):
 
 AsyncStmt: TypeAlias = (
     CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | ReleaseBoxes
-)
+    | Turn
+)  # fmt: skip
 
 ASYNC_OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
     WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right", "right_index"),
-    DescribeMatrix: attrgetter("table", "slot", "source", "source_index", "columns", "rows", "row_words"),
+    DescribeMatrix: attrgetter("table", "slot", "word", "source", "source_index", "columns", "rows", "row_words"),
     InitBoxes: lambda stmt: (stmt.barriers,),
     CopyBox: attrgetter("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
     AwaitBoxes: attrgetter("barriers", "number", "parity"),
     ReleaseBoxes: attrgetter("barriers", "number"),
 }
-"""What each statement reads; `Commit` and `Await` read nothing."""
+"""What each statement reads; `Commit`, `Await` and `Turn` read nothing."""
 
 
 def asynchronous_with(stmt: AsyncStmt, new: tuple[Operand, ...]) -> AsyncStmt:
@@ -227,9 +244,9 @@ def asynchronous_with(stmt: AsyncStmt, new: tuple[Operand, ...]) -> AsyncStmt:
             stmt = replace(stmt, sums=as_pointer(sums), left=as_pointer(left), left_index=left_index)
             return replace(stmt, right=as_pointer(right), right_index=right_index)
         case DescribeMatrix():
-            table, slot, source, source_index, columns, rows, row_words = new
+            table, slot, word, source, source_index, columns, rows, row_words = new
             table, source = as_pointer(table), as_pointer(source)
-            stmt = replace(stmt, table=table, slot=slot, source=source, source_index=source_index)
+            stmt = replace(stmt, table=table, slot=slot, word=word, source=source, source_index=source_index)
             return replace(stmt, columns=columns, rows=rows, row_words=row_words)
         case InitBoxes():
             return replace(stmt, barriers=as_pointer(new[0]))
@@ -243,5 +260,5 @@ def asynchronous_with(stmt: AsyncStmt, new: tuple[Operand, ...]) -> AsyncStmt:
             return replace(stmt, barriers=as_pointer(barriers), number=number, parity=parity)
         case ReleaseBoxes():
             return replace(stmt, barriers=as_pointer(new[0]), number=new[1])
-        case Commit() | Await():
+        case Commit() | Await() | Turn():
             return stmt

@@ -14,6 +14,8 @@ from ocl_ir.kernel.asynchronous import (
     InitBoxes,
     ReleaseBoxes,
     Swizzled,
+    Turn,
+    TurnWhat,
     WarpgroupMultiply,
 )
 from ocl_ir.kernel.blocks import Blocks, memory_of
@@ -74,10 +76,8 @@ class AsynchronousBuilder(Blocks):
 
     def describe_matrix(
         self,
-        table: Ref,
-        slot: Like,
-        source: Ref,
-        source_index: Like,
+        table: tuple[Ref, Like, Like],
+        source: tuple[Ref, Like],
         *,
         columns: Like,
         rows: Like,
@@ -85,12 +85,15 @@ class AsynchronousBuilder(Blocks):
         box_rows: int,
         dtype: DType = BF16,
     ) -> None:
-        """Describes a matrix of which boxes are copied; lengths are in elements, the distance of rows in words."""
+        """Stores a word of the description, in a table from a slot on, of a matrix of which boxes are copied, given by
+        its memory and where it begins there. Lengths are in elements, the distance of rows in words."""
+        (to, slot, word), (of, index) = table, source
         stmt = DescribeMatrix(
-            table=memory_of(table),
+            table=memory_of(to),
             slot=self._operand(slot, U32),
-            source=memory_of(source),
-            source_index=self._operand(source_index, U32),
+            word=self._operand(word, U32),
+            source=memory_of(of),
+            source_index=self._operand(index, U32),
             columns=self._operand(columns, U32),
             rows=self._operand(rows, U32),
             row_words=self._operand(row_words, U32),
@@ -140,3 +143,7 @@ class AsynchronousBuilder(Blocks):
     def release_boxes(self, barriers: Ref, number: Like) -> None:
         """Says that work-items, whole 32 of them, are done with what they did before."""
         self.emit(ReleaseBoxes(memory_of(barriers), self._operand(number, U32), where=calling_line()))
+
+    def turn(self, what: TurnWhat, warpgroups: int) -> None:
+        """Opens or closes the turns that warpgroups take, awaits one's own or passes it on."""
+        self.emit(Turn(what, warpgroups, where=calling_line()))

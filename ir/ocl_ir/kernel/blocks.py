@@ -83,12 +83,12 @@ class Blocks(Builder):
         self.emit(Return(where=calling_line()))
 
     @contextmanager
-    def if_(self, condition: Like) -> Iterator[None]:
-        """Statements that run where the condition holds."""
+    def if_(self, condition: Like, registers: tuple[int, int] | None = None) -> Iterator[None]:
+        """Statements that run where the condition holds. With `registers` warps specialise, see `If`."""
         where, tested = calling_line(), self._operand(condition, BOOL)
         with self.block() as body:
             yield
-        self.emit(If(tested, tuple(body), where=where))
+        self.emit(If(tested, tuple(body), registers=registers, where=where))
 
     @contextmanager
     def else_(self) -> Iterator[None]:

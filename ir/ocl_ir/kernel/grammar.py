@@ -13,7 +13,7 @@
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
             | Barrier | Collective | Shuffle | MatrixMultiply      see `ocl_ir.kernel.cooperative`
             | CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
-            | ReleaseBoxes
+            | ReleaseBoxes | Turn
                                                      see `ocl_ir.kernel.asynchronous`
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
@@ -43,6 +43,7 @@ from ocl_ir.kernel.asynchronous import (
     DescribeMatrix,
     InitBoxes,
     ReleaseBoxes,
+    Turn,
     WarpgroupMultiply,
     asynchronous_with,
 )
@@ -54,7 +55,7 @@ __all__ = [
     "Array", "Assign", "AsyncStmt", "Atomic", "AtomicOp", "Await", "AwaitBoxes", "Barrier", "Block", "Break",
     "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "CopyBox", "DescribeMatrix", "For",
     "GroupStmt", "If", "InitBoxes", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param", "Print",
-    "ReleaseBoxes", "Return", "Shuffle", "Statement", "Stmt", "Store", "SubgroupStmt", "Value", "Variable",
+    "ReleaseBoxes", "Return", "Shuffle", "Statement", "Stmt", "Store", "SubgroupStmt", "Turn", "Value", "Variable",
     "WarpgroupMultiply", "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
 ]  # fmt: skip
 
@@ -143,11 +144,16 @@ class Atomic(Statement):
 
 @dataclass(frozen=True, slots=True)
 class If(Statement):
-    """Runs `then` where `condition` holds and `orelse` where it does not."""
+    """Runs `then` where `condition` holds and `orelse` where it does not.
+
+    With `registers`, warps specialise: whole warpgroups come to each side, of which both go on at once and wait for
+    each other at barriers of boxes. A work-item then has so many registers in `then`, and so many in `orelse`.
+    """
 
     condition: Operand
     then: Block
     orelse: Block = ()
+    registers: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +205,11 @@ class Return(Statement):
     """Ends this work-item."""
 
 
-SubgroupStmt: TypeAlias = Collective | Shuffle | MatrixMultiply | WarpgroupMultiply
+SubgroupStmt: TypeAlias = Collective | Shuffle | MatrixMultiply | WarpgroupMultiply | Turn
 """What whole sub-groups of `size` items do; of a collective without size, the group."""
 GroupStmt: TypeAlias = Barrier | SubgroupStmt | Commit | Await
-"""To what the whole group comes, or nobody."""
+"""To what the whole group comes, or nobody; but for barriers and what the group joins, it may be one side of a branch
+whose warps specialise."""
 Stmt: TypeAlias = (
     Let | Load | Store | Local | Assign | Array | Atomic | If | For | While | Barrier | Collective | Shuffle
     | MatrixMultiply | AsyncStmt | Print | Break | Continue | Return

@@ -43,6 +43,7 @@ from ocl_ir.kernel.grammar import (
     Shuffle,
     Stmt,
     Store,
+    Turn,
     WarpgroupMultiply,
     While,
 )
@@ -126,7 +127,8 @@ class _Printer:
         pad = "  " * depth
         match stmt:
             case If():
-                yield Line(f"{pad}if {self._of(stmt.condition)}:", stmt)
+                apart = "" if stmt.registers is None else " at once with {} and {} registers".format(*stmt.registers)
+                yield Line(f"{pad}if {self._of(stmt.condition)}{apart}:", stmt)
                 yield from self._block(stmt.then, depth + 1)
                 if stmt.orelse:
                     yield Line(f"{pad}else:", None)
@@ -210,6 +212,7 @@ class _Printer:
                 return f"warpgroup {self._of(stmt.sums)} {'=' if stmt.starts else '+='} {left} @ {right} of {shape}"
             case DescribeMatrix():
                 table, source = self._at(stmt.table, stmt.slot), self._at(stmt.source, stmt.source_index)
+                table += f" word {self._of(stmt.word)}"
                 lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)} words"
                 of = f" of {stmt.dtype}" if stmt.dtype is TF32 else ""
                 return f"describe {table} = {source}{of}, {lengths}, boxes of {stmt.box_rows} rows"
@@ -224,6 +227,8 @@ class _Printer:
                 return f"await {self._at(stmt.barriers, stmt.number)}, parity {self._of(stmt.parity)}"
             case ReleaseBoxes():
                 return f"release {self._at(stmt.barriers, stmt.number)}"
+            case Turn():
+                return f"{stmt.what} turn of {stmt.warpgroups} warpgroups"
 
     def _at(self, pointer: Operand, index: Operand) -> str:
         return f"{self._of(pointer)}[{self._of(index)}]"

@@ -41,6 +41,7 @@ from ocl_ir.kernel.grammar import (
     Stmt,
     Value,
     While,
+    walk,
 )
 from ocl_ir.types import Pointer
 
@@ -125,9 +126,11 @@ class _Analysis:
             case Assign():
                 self._vary(stmt.variable.id, cause is not None or self._varies(stmt.value))
             case If():
-                inner = cause or (stmt if self._varies(stmt.condition) else None)
+                inner = cause or (stmt if self._varies(stmt.condition) and stmt.registers is None else None)
                 self._block(stmt.then, inner)
                 self._block(stmt.orelse, inner)
+                if stmt.registers is not None:
+                    self._differ_behind(stmt)
             case For():
                 ragged = self._any_varies((stmt.start, stmt.stop, stmt.step))
                 self._vary(stmt.index.id, ragged)
@@ -142,6 +145,14 @@ class _Analysis:
                 self._returned = cause
                 for loop in self._loops:
                     self._ragged.setdefault(id(loop), cause)
+
+    def _differ_behind(self, stmt: If) -> None:
+        """What one side of a branch assigns, where warps specialise, is not the other's."""
+        inside = [*walk((*stmt.then, *stmt.orelse))]
+        own = {each.variable.id for each in inside if isinstance(each, Local)}
+        for each in inside:
+            if isinstance(each, Assign) and each.variable.id not in own:
+                self._vary(each.variable.id, True)
 
     def _loop(self, stmt: Stmt, parts: tuple[Block, ...], cause: Stmt | None) -> None:
         self._loops.append(stmt)

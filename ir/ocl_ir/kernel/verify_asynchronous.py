@@ -11,8 +11,10 @@ from ocl_ir.kernel.asynchronous import (
     MOST_BOX_ROWS,
     ROWS,
     STEP_BYTES,
+    WARPGROUP,
     AwaitWhat,
     Swizzled,
+    TurnWhat,
 )
 from ocl_ir.kernel.fault import Fault, name_of
 from ocl_ir.kernel.grammar import (
@@ -27,6 +29,7 @@ from ocl_ir.kernel.grammar import (
     Operand,
     ReleaseBoxes,
     Stmt,
+    Turn,
     Value,
     WarpgroupMultiply,
     walk,
@@ -37,6 +40,8 @@ _DTYPES = frozenset({F16, BF16, TF32})
 """Of operands of products, and of matrices of which boxes are copied."""
 _COLUMNS = range(8, 257, 8)
 """Of the products that there are instructions for."""
+_MOST_TURNS = 8
+"""Warpgroups of the largest group."""
 
 
 def waits_are_counted(kernel: Kernel) -> Iterator[Fault]:
@@ -48,6 +53,24 @@ def waits_are_counted(kernel: Kernel) -> Iterator[Fault]:
             yield Fault(f"a wait for {stmt.what!r}", stmt, f"await one of {', '.join(get_args(AwaitWhat))}")
         elif stmt.pending < 0:
             yield Fault(f"a wait that leaves {stmt.pending} pending", stmt, "leave 0 or more")
+
+
+def turns_are_of_warpgroups(kernel: Kernel) -> Iterator[Fault]:
+    """The first warpgroups of a group of one dimension take turns, two at least."""
+    size = kernel.group_size
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, Turn):
+            continue
+        if stmt.what not in get_args(TurnWhat):
+            yield Fault(f"a step {stmt.what!r} of turns", stmt, f"use one of {', '.join(get_args(TurnWhat))}")
+        elif not 2 <= stmt.warpgroups <= _MOST_TURNS:
+            fact = f"turns of {stmt.warpgroups} warpgroups"
+            yield Fault(fact, stmt, f"let 2 to {_MOST_TURNS} take turns")
+        elif size is not None and (size[0] < stmt.warpgroups * WARPGROUP or size[1:] != (1, 1)):
+            fact = f"turns of {stmt.warpgroups} warpgroups in a group of {size}"
+            yield Fault(
+                fact, stmt, f"make the group of one dimension, {stmt.warpgroups * WARPGROUP} work-items at least"
+            )
 
 
 def copy_types(kernel: Kernel) -> Iterator[Fault]:
@@ -120,7 +143,7 @@ def box_types(kernel: Kernel) -> Iterator[Fault]:
             case DescribeMatrix():
                 yield from _memory(kernel, stmt, stmt.table, U32, "global")
                 yield from _memory(kernel, stmt, stmt.source, U32, "global")
-                numbers = stmt.slot, stmt.source_index, stmt.columns, stmt.rows, stmt.row_words
+                numbers = stmt.slot, stmt.word, stmt.source_index, stmt.columns, stmt.rows, stmt.row_words
                 yield from _indices(kernel, stmt, numbers)
                 yield from _box_rows(stmt, stmt.box_rows)
                 if stmt.dtype not in _DTYPES:

@@ -17,6 +17,7 @@ from ocl_ir.kernel.grammar import (
     Continue,
     For,
     GroupStmt,
+    If,
     Kernel,
     Local,
     Return,
@@ -27,6 +28,9 @@ from ocl_ir.kernel.grammar import (
 )
 from ocl_ir.kernel.uniformity import uniformity
 from ocl_ir.types import Pointer
+
+_REGISTERS = range(24, 257, 8)
+"""How many a warpgroup can take."""
 
 
 def group_size_is_positive(kernel: Kernel) -> Iterator[Fault]:
@@ -98,6 +102,25 @@ def barriers_are_uniform(kernel: Kernel) -> Iterator[Fault]:
                 stmt,
                 f"move the {kind} to where the whole group passes, and keep the condition around the work only",
             )
+
+
+def sides_are_apart(kernel: Kernel) -> Iterator[Fault]:
+    """Where warps specialise, it is in the outermost block, the sides have numbers of registers that there are, and
+    nothing in them is for the whole group."""
+    top = {id(stmt) for stmt in kernel.body}
+    for stmt in walk(kernel.body):
+        if not isinstance(stmt, If) or stmt.registers is None:
+            continue
+        if id(stmt) not in top:
+            yield Fault("warps specialise inside of a block", stmt, "let them before the block")
+        for count in stmt.registers:
+            if count not in _REGISTERS:
+                fact = f"{count} registers for a work-item"
+                yield Fault(fact, stmt, f"give it a multiple of 8, {_REGISTERS[0]} to {_REGISTERS[-1]}")
+        for inner in walk((*stmt.then, *stmt.orelse)):
+            if isinstance(inner, Barrier | Return) or (isinstance(inner, Collective) and not inner.size):
+                fact = f"a {type(inner).__name__.lower()} where warps specialise: only one side comes to it"
+                yield Fault(fact, inner, "move it before the branch, or let sides wait for boxes and releases")
 
 
 def broadcasts_are_of_one_lane(kernel: Kernel) -> Iterator[Fault]:

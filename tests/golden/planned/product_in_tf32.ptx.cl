@@ -53,9 +53,9 @@ static inline void init_boxes(__local ulong *barriers, const uint count, const u
 }
 
 /* Where a matrix in local memory begins, how far its blocks are apart, and that its rows of 128 bytes are swizzled. */
-static inline ulong matrix_at(__local const uint *words, const uint block)
+static inline ulong matrix_at(__local const uint *words, const uint begin, const uint block)
 {
-    const uint address = (uint)(size_t)words;
+    const uint address = (uint)(size_t)words + 4 * begin;
     return (address & 0x3ffff) >> 4 | (ulong)(block >> 4) << 16 | (ulong)(1024 >> 4) << 32 | (ulong)1 << 62;
 }
 
@@ -220,8 +220,8 @@ void contract_tanh(const uint m,
             held[6] = pair_3.s0;
             held[7] = pair_3.s1;
             begin_products();
-            warpgroup_tf32_heldt_256(sums, held, matrix_at(stage + product_16, 0));
-            warpgroup_tf32_heldt_256(sums, held + 4, matrix_at(stage + product_16 + 8, 0));
+            warpgroup_tf32_heldt_256(sums, held, matrix_at(stage, product_16, 0));
+            warpgroup_tf32_heldt_256(sums, held + 4, matrix_at(stage, product_16 + 8, 0));
             end_products();
             barrier(CLK_LOCAL_MEM_FENCE);
             const uint later = step_1 + 2;
@@ -251,8 +251,8 @@ void contract_tanh(const uint m,
             held[14] = pair_7.s0;
             held[15] = pair_7.s1;
             begin_products();
-            warpgroup_tf32_heldt_256(sums, held + 8, matrix_at(stage + product_16 + 16, 0));
-            warpgroup_tf32_heldt_256(sums, held + 8 + 4, matrix_at(stage + product_16 + 24, 0));
+            warpgroup_tf32_heldt_256(sums, held + 8, matrix_at(stage, product_16 + 16, 0));
+            warpgroup_tf32_heldt_256(sums, held + 8 + 4, matrix_at(stage, product_16 + 24, 0));
             end_products();
             await_products_1();
         }

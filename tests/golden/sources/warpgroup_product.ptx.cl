@@ -39,9 +39,9 @@ static inline void end_products(void)
 }
 
 /* Where a matrix in local memory begins, how far its blocks are apart, and that its rows of 128 bytes are swizzled. */
-static inline ulong matrix_at(__local const uint *words, const uint block)
+static inline ulong matrix_at(__local const uint *words, const uint begin, const uint block)
 {
-    const uint address = (uint)(size_t)words;
+    const uint address = (uint)(size_t)words + 4 * begin;
     return (address & 0x3ffff) >> 4 | (ulong)(block >> 4) << 16 | (ulong)(1024 >> 4) << 32 | (ulong)1 << 62;
 }
 
@@ -88,10 +88,10 @@ void warpgroup_product_kernel(__global const uint *a_buffer,
     await_copies_0();
     barrier(CLK_LOCAL_MEM_FENCE);
     begin_products();
-    warpgroup_f16_nt_8(sums, matrix_at(stage, 0), matrix_at(stage + 2048, 0));
-    warpgroup_f16_nt_8(sums, matrix_at(stage + 8, 0), matrix_at(stage + 2048 + 8, 0));
-    warpgroup_f16_nt_8(sums, matrix_at(stage + 16, 0), matrix_at(stage + 2048 + 16, 0));
-    warpgroup_f16_nt_8(sums, matrix_at(stage + 24, 0), matrix_at(stage + 2048 + 24, 0));
+    warpgroup_f16_nt_8(sums, matrix_at(stage, 0u, 0), matrix_at(stage, 2048u, 0));
+    warpgroup_f16_nt_8(sums, matrix_at(stage, 0u + 8, 0), matrix_at(stage, 2048u + 8, 0));
+    warpgroup_f16_nt_8(sums, matrix_at(stage, 0u + 16, 0), matrix_at(stage, 2048u + 16, 0));
+    warpgroup_f16_nt_8(sums, matrix_at(stage, 0u + 24, 0), matrix_at(stage, 2048u + 24, 0));
     end_products();
     await_products_0();
     const uint product_6 = item * 4;

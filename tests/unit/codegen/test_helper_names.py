@@ -10,9 +10,14 @@ from ocl_ir.types import F16, F32, U32
 from ocl_runtime.codegen.helpers import WarpgroupTypes
 from ocl_runtime.codegen.templates import HELPERS
 
+NUMBERED = (
+    "await_copies", "await_products", "open_turn", "await_turn", "pass_turn", "close_turn", "take_registers",
+    "leave_registers",
+)  # fmt: skip
+"""Helpers with a number behind their names."""
 FUNCTIONS = sorted(
-    {*HELPERS["matrix_instructions"], *HELPERS["asynchronous"], "await_copies_0", "await_products_12"}
-    - {"await_copies", "await_products", "warpgroup_multiply"}
+    {*HELPERS["matrix_instructions"], *HELPERS["asynchronous"]} - {*NUMBERED, "warpgroup_multiply"}
+    | {f"{name}_{number}" for name in NUMBERED for number in (0, 12, 240)}
     | {WarpgroupTypes(F16, 64, turned, turned, False).name for turned in (True, False)}
     | {WarpgroupTypes(F16, 64, None, True, True).name}
 )

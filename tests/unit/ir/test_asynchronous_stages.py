@@ -46,7 +46,7 @@ class World:
     """A kernel with everything that statements need: `x` is read, `y` and `table` may be written."""
 
     def __init__(self) -> None:
-        self.k = k = KernelBuilder("world", group_size=(128, 1, 1))
+        self.k = k = KernelBuilder("world", group_size=(256, 1, 1))
         self.n = k.scalar("n", U32)
         self.x, self.y = k.pointer("x", U32, align=16, restrict=True), k.pointer("y", U32, restrict=True)
         self.table = k.pointer("table", U32, align=128, restrict=True)
@@ -76,7 +76,7 @@ def multiply(w: World) -> None:
 
 
 def describe(w: World) -> None:
-    w.k.describe_matrix(w.table, 32, w.x, 4, columns=w.n, rows=8, row_words=16, box_rows=64)
+    w.k.describe_matrix((w.table, 32, w.n), (w.x, 4), columns=w.n, rows=8, row_words=16, box_rows=64)
 
 
 def copy_box(w: World) -> None:
@@ -103,7 +103,7 @@ CASES = [
     Case(
         "DescribeMatrix",
         describe,
-        "describe table[32:u32] = x[4:u32], 8:u32 x n by 16:u32 words, boxes of 64 rows",
+        "describe table[32:u32] word n = x[4:u32], 8:u32 x n by 16:u32 words, boxes of 64 rows",
         {"table": WRITE, "x": READ},
         0,
     ),
@@ -135,6 +135,7 @@ CASES = [
         {"there": READ | WRITE},
         0,
     ),
+    Case("Turn", lambda w: w.k.turn("await", 2), "await turn of 2 warpgroups", {}, 0),
 ]
 
 
@@ -148,10 +149,10 @@ def stmt_of(case: Case, w: World | None = None) -> tuple[Kernel, Stmt]:
 def test_the_text_says_what_is_tf32() -> None:
     w, lies = World(), Swizzled(turned=True, block=0, size=4)
     w.k.warpgroup_multiply(w.sums, TF32, 128, (w.stage, 0, lies), (w.stage, 4096, lies), 2, first=2)
-    w.k.describe_matrix(w.table, 32, w.x, 4, columns=w.n, rows=8, row_words=16, box_rows=64, dtype=TF32)
+    w.k.describe_matrix((w.table, 32, w.n), (w.x, 4), columns=w.n, rows=8, row_words=16, box_rows=64, dtype=TF32)
     said = text(w.build())
     assert "stage[0:u32] turned @ stage[4096:u32] turned of tf32, 128 columns, 2 steps from 2 on\n" in said
-    assert "describe table[32:u32] = x[4:u32] of tf32, 8:u32 x n by 16:u32 words, boxes of 64 rows\n" in said
+    assert "describe table[32:u32] word n = x[4:u32] of tf32, 8:u32 x n by 16:u32 words, boxes of 64 rows\n" in said
 
 
 def test_every_statement_has_a_case() -> None:
@@ -206,7 +207,7 @@ def test_it_is_never_dead(case: Case) -> None:
 
 def test_what_groups_come_to_together() -> None:
     together = {kind.__name__ for kind in get_args(GroupStmt)} & {case.name for case in CASES}
-    assert together == {"Commit", "Await", "WarpgroupMultiply"}
+    assert together == {"Commit", "Await", "WarpgroupMultiply", "Turn"}
 
 
 # ---------------------------------------------------------------------- what memory may be otherwise behind
@@ -222,7 +223,7 @@ def load_then(case: Case, pick: Callable[[World], Ref]) -> tuple[Kernel, set[int
     return kernel, set(inlined(kernel))
 
 
-MOVES = {"Commit"}
+MOVES = {"Commit", "Turn"}
 """Behind these, memory is as it was."""
 
 

@@ -27,7 +27,7 @@ def describing(box_rows: int = ROWS, dtype: DType = F16) -> Kernel:
     source, table = k.pointer("source", U32, align=16), k.pointer("table", U32, align=128)
     begin, columns, rows, row_words = (k.scalar(name, U32) for name in ("begin", "columns", "rows", "row_words"))
     sizes = {"columns": columns, "rows": rows, "row_words": row_words}
-    k.describe_matrix(table, MAP_WORDS, source, begin, **sizes, box_rows=box_rows, dtype=dtype)
+    k.describe_matrix((table, MAP_WORDS, k.global_id()), (source, begin), **sizes, box_rows=box_rows, dtype=dtype)
     verify(k.build())
     return k.build()
 
@@ -43,7 +43,7 @@ def described(
     """The arguments of a kernel that copies boxes: a matrix of elements, of which so many columns count."""
     table, source = np.zeros(2 * MAP_WORDS, "u4"), np.concatenate([np.full(begin, 99, "u4"), matrix.view("u4").ravel()])
     sizes = {"columns": columns, "rows": len(matrix), "row_words": row_words or matrix.shape[1] * matrix.itemsize // 4}
-    run(describing(box_rows, dtype), {"source": source, "table": table, "begin": begin, **sizes}, (1,))
+    run(describing(box_rows, dtype), {"source": source, "table": table, "begin": begin, **sizes}, (MAP_WORDS,))
     return {"source": source, "table": table, "out": np.zeros(2 * BOX_WORDS, "u4")}
 
 
@@ -420,18 +420,26 @@ def test_rows_of_a_matrix_begin_at_units(begin: int, row_words: int) -> None:
 def test_a_description_lies_at_a_multiple_of_64_bytes() -> None:
     k = KernelBuilder("describe")
     source, table = k.pointer("source", U32), k.pointer("table", U32)
-    k.describe_matrix(table, 8, source, 0, columns=8, rows=8, row_words=4, box_rows=8)
-    with pytest.raises(MemoryAccessError, match=r"accesses table\[8\], an address that 64 does not divide"):
+    k.describe_matrix((table, 8, 0), (source, 0), columns=8, rows=8, row_words=4, box_rows=8)
+    with pytest.raises(IRError, match="a description that does not begin at a multiple of 64 bytes"):
         run(k.build(), {"source": np.zeros(64, "u4"), "table": np.zeros(64, "u4")}, (1,))
 
 
-def test_each_work_item_describes_its_own_matrix() -> None:
-    """In memory of its own; else it is a race."""
+def test_a_description_has_32_words() -> None:
+    k = KernelBuilder("describe")
+    source, table = k.pointer("source", U32), k.pointer("table", U32)
+    k.describe_matrix((table, 0, k.global_id()), (source, 0), columns=8, rows=8, row_words=4, box_rows=8)
+    with pytest.raises(IRError, match="word 32 of a description, which has 32"):
+        run(k.build(), {"source": np.zeros(64, "u4"), "table": np.zeros(64, "u4")}, (33,))
+
+
+def test_each_work_item_stores_its_own_word() -> None:
+    """Or that of another matrix; else it is a race."""
     for own in (True, False):
         k = KernelBuilder("describe")
         source, table = k.pointer("source", U32), k.pointer("table", U32)
         slot = k.global_id() * MAP_WORDS if own else k.const(0, U32)
-        k.describe_matrix(table, slot, source, 0, columns=8, rows=8, row_words=4, box_rows=8)
+        k.describe_matrix((table, slot, 3), (source, 0), columns=8, rows=8, row_words=4, box_rows=8)
         arguments = {"source": np.zeros(64, "u4"), "table": np.zeros(2 * MAP_WORDS, "u4")}
         if own:
             run(k.build(), arguments, (2,), (2,))

@@ -40,6 +40,7 @@ from ocl_ir.kernel.grammar import (
     Return,
     Shuffle,
     Store,
+    Turn,
     Value,
     Variable,
     WarpgroupMultiply,
@@ -176,8 +177,20 @@ OF_TF32 = replace(TURNED, size=4)
 TF32_PRODUCT = warpgroup(dtype=TF32, left_lies=OF_TF32, right_lies=OF_TF32)
 
 
+APART = If(TRUE, (Store(X, u(0), f(1.0)),), registers=(240, 24))
+
+
+def sides(**changes: object) -> Kernel:
+    """A kernel whose warps specialise."""
+    return body(ITEM_, LOW_, replace(APART, condition=LOW, **changes))  # type: ignore[arg-type]
+
+
+def turns(what: str, warpgroups: int = 2, size: tuple[int, int, int] = (256, 1, 1)) -> Kernel:
+    return body(Turn(what, warpgroups), group_size=size)  # type: ignore[arg-type]
+
+
 def described(**changes: object) -> Kernel:
-    stmt = DescribeMatrix(K, u(0), Value(6, Pointer(U32), "m"), u(0), N, N, N, 64)
+    stmt = DescribeMatrix(K, u(0), N, Value(6, Pointer(U32), "m"), u(0), N, N, N, 64)
     params = (*PARAMS, Param(Value(6, Pointer(U32), "m")))
     return replace(body(LOAD_F, replace(stmt, **changes)), params=params)  # type: ignore[arg-type]
 
@@ -705,6 +718,32 @@ CASES = [
     Case("matrix_types", "mma_f64 with f64x4, f64x2, f64x4, f32x4", matrix(type_=F4), matrix()),
     Case("waits_are_counted", "a wait for 'boxes'", body(Await("boxes", 0)), body(Await("products", 0))),  # type: ignore[arg-type]
     Case("waits_are_counted", "leaves -1 pending", body(Await("copies", -1)), body(Await("copies", 1))),
+    Case("turns_are_of_warpgroups", "a step 'take' of turns", turns("take"), turns("await")),
+    Case("turns_are_of_warpgroups", "turns of 1 warpgroups", turns("await", 1), turns("await", 2)),
+    Case(
+        "turns_are_of_warpgroups",
+        "turns of 9 warpgroups",
+        turns("open", 9, (1280, 1, 1)),
+        turns("open", 8, (1280, 1, 1)),
+    ),
+    Case("turns_are_of_warpgroups", "of 3 warpgroups in a group of (256, 1, 1)", turns("open", 3), turns("open", 2)),
+    Case("turns_are_of_warpgroups", "in a group of (256, 2, 1)", turns("open", 2, (256, 2, 1)), turns("open", 2)),
+    Case("sides_are_apart", "warps specialise inside of a block", body(LOAD_F, loop(APART)), body(LOAD_F, APART)),
+    Case("sides_are_apart", "28 registers for a work-item", sides(registers=(240, 28)), sides(registers=(240, 32))),
+    Case("sides_are_apart", "264 registers for a work-item", sides(registers=(264, 24)), sides(registers=(256, 24))),
+    Case(
+        "sides_are_apart",
+        "a barrier where warps specialise",
+        sides(then=(Barrier(),)),
+        sides(then=(Await("copies", 0),)),
+    ),
+    Case("sides_are_apart", "a return where warps specialise", sides(orelse=(Return(),)), sides()),
+    Case(
+        "sides_are_apart",
+        "a collective where warps specialise",
+        sides(then=(collective("sum", N, type_=U32),)),
+        sides(then=(replace(collective("sum", N, type_=U32), size=32),)),
+    ),
     Case("copy_types", "a copy from global f32* to local u32*", copy_async(source=X), copy_async()),
     Case("copy_types", "a copy of 2 u32 from global to local", copy_async(count=2), copy_async()),
     Case("copy_types", "from global to global memory", copy_async(pointer=K), copy_async()),
@@ -764,6 +803,7 @@ CASES = [
     Case("box_types", "the number f is f32", described(row_words=F), described()),
     Case("box_types", "the number f is f32", described(source_index=F), described()),
     Case("box_types", "the number f is f32", described(slot=F), described()),
+    Case("box_types", "the number f is f32", described(word=F), described()),
     Case("box_types", "a box of 300 rows", described(box_rows=300), described()),
     Case("box_types", "where boxes need u64 in local", boxes(InitBoxes(STAGE, 2, 1)), boxes(InitBoxes(THERE, 2, 1))),
     Case("box_types", "0 barriers for 1 boxes", boxes(InitBoxes(THERE, 0, 1)), boxes(InitBoxes(THERE, 2, 1))),
@@ -776,7 +816,7 @@ CASES = [
     Case(
         "matrices_are_described_before",
         "a box by a description in k, which the same kernel writes",
-        boxes(DescribeMatrix(K, u(0), K, u(0), N, N, N, 64)),
+        boxes(DescribeMatrix(K, u(0), N, K, u(0), N, N, N, 64)),
         boxes(),
     ),
     # ------------------------------------------------------------------ memory facts
@@ -1012,5 +1052,5 @@ def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
     assert seen == {
         Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Shuffle, MatrixMultiply,
         CopyAsync, Commit, Await, WarpgroupMultiply, DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes,
-        ReleaseBoxes, Print, Break, Continue, Return,
+        ReleaseBoxes, Turn, Print, Break, Continue, Return,
     }  # fmt: skip

@@ -1,12 +1,14 @@
 """Writes the kernel that computes attention without storing scores.
 
-A group has 128 queries of a head, 64 for each of two warpgroups, and goes along the keys in blocks of 128. Of each
+A group has 64 queries of a head for each warpgroup that computes, and goes along the keys in blocks of 128. Of each
 block it computes the scores, and from these weights relative to the greatest score so far; what was added up before is
 scaled whenever a greater one comes. A work-item has the weights that it needs as its part of the left operand of the
-product with the values, which goes on, as does that of the next scores, while weights are computed. The logarithm of
-the sum of a query's weights is stored, too: gradients need it.
+product with the values, which goes on, as does that of the next scores, while weights are computed. Warpgroups begin
+their products in turns, so that one multiplies while another computes weights. The logarithm of the sum of a query's
+weights is stored, too: gradients need it.
 
-Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao et al., FlashAttention, 2022.
+Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao et al., FlashAttention, 2022; Shah
+et al., FlashAttention-3, 2024.
 """
 
 from __future__ import annotations
@@ -20,31 +22,39 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, DType
-from ocl_runtime.plan.kernels.attention.parts import ROW_PAIR, ROW_WORDS, Parts
+from ocl_runtime.plan.kernels.attention.parts import ROW_PAIR, Parts, Tile
 from ocl_runtime.plan.kernels.form import Spec
 from ocl_runtime.plan.kernels.instructions import EXP2
 
-WARPGROUPS = 2
-"""Of a group. A third one leaves too few registers where rows are 128 long, and where they are 64 takes longer, too."""
-QUERIES = WARPGROUPS * ROWS
-"""Of a group."""
 KEYS = 128
 """Of a block."""
 _ROOM = 3
-"""Blocks of keys and values in local memory: one warpgroup may be a block ahead of the other."""
+"""Blocks of keys and of values in local memory."""
 _GREATER = InlineC("fmax({0}, {1})", F32, np.fmax)
 """The greater one of two numbers; a NaN is none, and comes up again in its weight."""
 _LATE = 8.0
 """By how much the logarithm of a weight may exceed 0 before sums are scaled: halves hold such weights as exactly."""
 
 
+def warpgroups(length: int, *, masked: bool) -> int:
+    """How many of a group compute: three, where there are enough registers for what they add up, and for a mask."""
+    return 2 if masked or length > 64 else 3
+
+
+def queries(length: int, *, masked: bool) -> int:
+    """Queries of a tile."""
+    return warpgroups(length, masked=masked) * ROWS
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionForm:
-    """The key of the kernel: the dtype, the length of queries, keys and values, and whether it is causal."""
+    """The key of the kernel: the dtype, the length of queries, keys and values, whether it is causal, and whether it
+    has a mask."""
 
     dtype: DType
     length: int
     causal: bool
+    masked: bool
     specs: tuple[Spec, ...]
 
 
@@ -55,118 +65,112 @@ def build(form: AttentionForm) -> Kernel:
 
 class _Builder(Parts):
     def __init__(self, form: AttentionForm) -> None:
-        self._causal = form.causal
-        sizes = f"{form.dtype}, {form.length} long, {QUERIES} queries, {KEYS} keys at a time"
+        computing = warpgroups(form.length, masked=form.masked)
+        self._causal, self._queries = form.causal, computing * ROWS
+        sizes = f"{form.dtype}, {form.length} long, {self._queries} queries, {KEYS} keys at a time"
         note = f"y = softmax(scale q kᵀ) v    {sizes}"
-        super().__init__("attention", note, form.specs, form.dtype, form.length, WARPGROUPS)
-        self._blocks_at = QUERIES * self.boxes * ROW_WORDS
-        self._block_words = KEYS * self.boxes * ROW_WORDS
+        super().__init__("attention", note, form.specs, form.dtype, form.length, computing)
+        self._q = self.ring("q", 1, self._queries)
+        self._keys, self._values = self.ring("k", _ROOM, KEYS), self.ring("v", _ROOM, KEYS)
 
     def build(self) -> Kernel:
-        self.begin(self._blocks_at + 2 * _ROOM * self._block_words, 2 * _ROOM + 1)
-        k, sizes, const = self.k, self.sizes, self.body.const
-        # The last queries see the most keys: they begin first.
-        tile = sizes["tiles"] - 1 - k.op("urem", self.group, sizes["tiles"])
-        self._head = k.op("udiv", self.group, sizes["tiles"], hint="head")
-        self._first = k.let(tile * QUERIES, "first")
-        self._key_head = k.op("udiv", self._head, sizes["shared"], hint="key_head")
-        count = self.blocks_seen(self._first, QUERIES, KEYS, causal=self._causal)
-        self._count = count
+        self.begin()
+        self.specialise(self._compute, self._copy)
+        return self.k.build()
+
+    def _copy(self) -> None:
+        k = self.k
+        blocks = k.variable(self.body.const(0), hint="copied")
+        with self.tiles(self._queries, last_first=True) as tile:
+            key_head, count, start = self._key_head(tile), self._count(tile), k.let(blocks, "start")
+            self._q.fill(tile.turn, tile.head, tile.first)
+            with k.for_(0, count, hint="block") as block:
+                for ring in (self._keys, self._values):
+                    ring.fill(start + block, key_head, block * KEYS)
+            k.assign(blocks, start + count)
+
+    def _compute(self) -> None:
+        k, const = self.k, self.body.const
         self._sums, self._scores = self.numbers(self.length, "sums"), self.numbers(KEYS, "scores")
         self._weights = self.words(KEYS, "weights")
-        self.clear(self._sums)
-        self._greatest = [k.variable(float("-inf"), F32, f"greatest_{half}") for half in ROW_PAIR]
-        self._totals = [k.variable(0.0, F32, f"total_{half}") for half in ROW_PAIR]
-        with k.if_(self.is_first):
-            self.copy("q", self._head, self._first, const(0), QUERIES, const(2 * _ROOM))
+        blocks = k.variable(const(0), hint="blocks")
+        k.turn("open", self.warpgroups)
+        with self.tiles(self._queries, last_first=True) as tile:
+            count, start = self._count(tile), k.let(blocks, "start")
+            self.clear(self._sums)
+            self._greatest = [k.variable(float("-inf"), F32, f"greatest_{half}") for half in ROW_PAIR]
+            self._totals = [k.variable(0.0, F32, f"total_{half}") for half in ROW_PAIR]
+            self._q.await_(tile.turn)
             with k.if_(const(0) < count):
-                self._copy_keys(const(0))
-                self._copy_values(const(0))
-            with k.if_(const(1) < count):
-                self._copy_keys(const(1))
-        k.await_boxes(self.there, 2 * _ROOM, 0)
-        with k.if_(const(0) < count):
-            self._begin()
-            last = k.let(count - 1, "last")
-            with k.for_(0, last, hint="block") as block:
-                self._step(block)
-            self._begin_sums(last)
-            k.await_("products")
-        self._store()
-        return k.build()
+                self._begin(tile, start)
+                with k.for_(1, count, hint="block") as block:
+                    self._step(tile, block, start + block)
+            self._q.release(tile.turn)
+            with k.if_(const(0) < count):
+                last = k.let(start + count - 1, "last")
+                self._begin_sums(last)
+                k.await_("products")
+                self._values.release(last)
+            k.assign(blocks, start + count)
+            self._store(tile)
+        k.turn("close", self.warpgroups)
+
+    def _key_head(self, tile: Tile) -> Ref:
+        return self.k.op("udiv", tile.head, self.sizes["shared"], hint="key_head")
+
+    def _count(self, tile: Tile) -> Ref:
+        """How many blocks of keys a tile's queries see."""
+        return self.blocks_seen(tile.first, self._queries, KEYS, causal=self._causal)
 
     # ------------------------------------------------------------------ blocks of keys and values
 
-    def _slot(self, block: Ref, side: int) -> Ref:
-        """The slot of a block of keys (side 0) or values (1)."""
-        return self.k.op("urem", block, self.body.const(_ROOM)) * 2 + side
+    def _begin_scores(self, number: Ref) -> None:
+        self.multiply_rows(self._scores, (self._q, self.body.const(0)), (self._keys, number))
 
-    def _at(self, block: Ref, side: int) -> Ref:
-        """Where a block begins."""
-        return self._slot(block, side) * self._block_words + self._blocks_at
-
-    def _copy_keys(self, block: Ref) -> None:
-        self.copy("k", self._key_head, block * KEYS, self._at(block, 0), KEYS, self._slot(block, 0))
-
-    def _copy_values(self, block: Ref) -> None:
-        self.copy("v", self._key_head, block * KEYS, self._at(block, 1), KEYS, self._slot(block, 1))
-
-    def _await(self, block: Ref, side: int) -> None:
-        turn = self.k.op("udiv", block, self.body.const(_ROOM))
-        self.k.await_boxes(self.there, self._slot(block, side), turn & 1)
-
-    def _await_next(self, block: Ref) -> None:
-        """Waits for the values of a block and the keys of the one behind it."""
-        self._await(block, 1)
-        with self.k.if_(block + 1 < self._count):
-            self._await(block + 1, 0)
-
-    def _begin_scores(self, block: Ref) -> None:
-        self.multiply_rows(self._scores, (0, QUERIES), (self._at(block, 0), KEYS))
-
-    def _begin_sums(self, block: Ref) -> int:
+    def _begin_sums(self, number: Ref) -> None:
         """Begins to add up the values of a block, whose weights are there."""
-        return self.add_rows(self._sums, self._weights, (self._at(block, 1), KEYS))
+        self.add_rows(self._sums, self._weights, (self._values, number))
 
-    def _begin(self) -> None:
-        """Computes the weights of the first block."""
-        k, const = self.k, self.body.const
-        self._await(const(0), 0)
-        self._begin_scores(const(0))
+    def _begin(self, tile: Tile, number: Ref) -> None:
+        """Computes the weights of the first block of a tile, which has a number among those of all tiles."""
+        k = self.k
+        self._keys.await_(number)
+        k.turn("await", self.warpgroups)
+        self._begin_scores(number)
+        k.turn("pass", self.warpgroups)
         k.await_("products")
-        self.release(const(0))
-        self._hide(const(0))
+        self._keys.release(number)
+        self._hide(tile, self.body.const(0))
         self._weigh()
         self.pack(self._scores, self._weights, KEYS)
-        self._await_next(const(0))
+        self._values.await_(number)
 
-    def _step(self, block: Ref) -> None:
-        """Adds up the values of a block, and computes the weights of the next one meanwhile."""
+    def _step(self, tile: Tile, block: Ref, number: Ref) -> None:
+        """Adds up the values of the block before, and computes the weights of a block meanwhile."""
         k = self.k
-        with k.if_(self.is_first):
-            # Nobody needs the keys of the block before, nor the values before that.
-            with k.if_(block > 0):
-                self.await_released(block - 1)
-            self._copy_values(block + 1)
-            with k.if_(block + 2 < self._count):
-                self._copy_keys(block + 2)
-        self._begin_scores(block + 1)
+        number, before = k.let(number, "number"), k.let(number - 1, "before")
+        self._keys.await_(number)
+        k.turn("await", self.warpgroups)
+        self._begin_scores(number)
+        self._begin_sums(before)
+        k.turn("pass", self.warpgroups)
         # No branch comes between products and the wait for them: the assembler then lets nothing overlap.
-        k.await_("products", pending=self._begin_sums(block))
-        self._hide(block + 1)
+        k.await_("products", pending=1)
+        self._keys.release(number)
+        self._hide(tile, block)
         factors = self._weigh()
         # What a loop waits for comes between weights and sums: NVIDIA's compiler moves exponentials behind a mere wait
         # for products, where nothing goes on meanwhile.
-        self._await_next(block + 1)
+        self._values.await_(number)
         k.await_("products")
-        self.release(block + 1)
+        self._values.release(before)
         self._scale(factors)
         self.pack(self._scores, self._weights, KEYS)
 
     # ------------------------------------------------------------------ weights
 
-    def _hide(self, block: Ref) -> None:
-        self.hide(self._scores, KEYS, self._head, self._first, block, causal=self._causal)
+    def _hide(self, tile: Tile, block: Ref) -> None:
+        self.hide(self._scores, KEYS, tile, block, causal=self._causal)
 
     def _weigh(self) -> list[Ref]:
         """Makes weights of scores; what was added up before is to be scaled by the factors that come back."""
@@ -201,22 +205,22 @@ class _Builder(Parts):
 
     # ------------------------------------------------------------------ results
 
-    def _store(self) -> None:
+    def _store(self, tile: Tile) -> None:
         """Stores the sums over the totals of the weights, which four work-items have together, and the logarithms of
         these; infinity where a query sees nothing, so that its weights are zeros."""
         k, sizes = self.k, self.sizes
-        outer = k.op("udiv", self._head, sizes["own_heads"], hint="outer")
-        start = k.let(outer * sizes["outer_words"], "start")
-        rows = k.let((self._head - outer * sizes["own_heads"]) * sizes["n"], "rows")
+        outer = k.op("udiv", tile.head, sizes["own_heads"], hint="outer")
+        start = k.let(outer * sizes["outer_words"], "outer_start")
+        rows = k.let((tile.head - outer * sizes["own_heads"]) * sizes["n"], "rows")
         for half in ROW_PAIR:
             total = k.variable(self._totals[half], hint="whole")
             for distance in (1, 2):
                 k.assign(total, total + k.shuffle(k.let(total), self.lane ^ distance, 32))
             is_none = k.op("eq", total, 0.0, hint="is_none")
             inverse = k.op("select", is_none, 0.0, 1.0 / total, hint="inverse")
-            row = k.let(self._first + self.own_row + 8 * half, "row")
-            with k.if_(row < sizes["n"]):
-                self.store("y", start, rows + row, half, self._sums, inverse)
-                with k.if_(k.op("eq", self.thread, 0)):
-                    log = k.op("fma", self._greatest[half], sizes["scale"], k.op("log2", total))
-                    k.store(sizes["logs"], start + rows + row, k.op("select", is_none, float("inf"), log))
+            row = k.let(tile.first + self.own_row + 8 * half, "row")
+            is_there = k.let(row < sizes["n"], "is_there")
+            self.store("y", start, rows + row, half, self._sums, inverse, where=is_there)
+            with k.if_(is_there & k.op("eq", self.thread, 0)):
+                log = k.op("fma", self._greatest[half], sizes["scale"], k.op("log2", total))
+                k.store(sizes["logs"], start + rows + row, k.op("select", is_none, float("inf"), log))

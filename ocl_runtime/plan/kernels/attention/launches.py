@@ -8,19 +8,23 @@ from typing import NamedTuple, Self
 
 from ocl_ir.graph.attention import QUERIES_OF_A_ROW, Attention, AttentionGradient
 from ocl_ir.graph.build import Buffer, Storage
-from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
 from ocl_ir.types import F32, U8, U32, Pointer
 from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel, statistics_kernel
-from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, QUERIES, AttentionForm
-from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_GROUP, WARPGROUPS, GradientForm, box_rows
+from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm
+from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_TILE, WARPGROUPS, GradientForm, box_rows
 from ocl_runtime.plan.kernels.attention.maps import Boxed, describe, in_words
+from ocl_runtime.plan.kernels.attention.parts import items
 from ocl_runtime.plan.kernels.attention.statistics_kernel import StatisticsForm
 from ocl_runtime.plan.kernels.custom_call import Call
 from ocl_runtime.plan.kernels.form import Parameters, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Address, Launch
+
+_HEADS = 16
+"""Of which tiles are computed at once where these take different times, those that take the most first. Each head has
+then several tiles at work at once, which read the same keys and values."""
 
 
 class _Sizes(NamedTuple):
@@ -38,11 +42,15 @@ class _Sizes(NamedTuple):
         *front, heads, n, length = map(int, q.shape)
         return cls(math.prod(front), heads, int(k.shape[-3]), n, int(k.shape[-2]), length)
 
-    def give(self, parameters: Parameters, tiles: int, scale: float) -> None:
-        """What attention and its gradients ask for."""
-        for name, size in (("n", self.n), ("m", self.m), ("tiles", tiles), ("shared", self.heads // self.key_heads)):
+    def give(self, parameters: Parameters, algorithm: Attention | AttentionGradient, tiles: int, heads: int) -> None:
+        """What attention and its gradients ask for; a group computes tiles, so many for each of some heads."""
+        heads *= self.outer
+        for name, size in (("n", self.n), ("m", self.m), ("shared", self.heads // self.key_heads)):
             parameters.size(name, size)
-        parameters.number("scale", F32, scale * math.log2(math.e))
+        for name, size in (("tiles", tiles), ("all_heads", heads), ("all_tiles", heads * tiles)):
+            parameters.size(name, size)
+        parameters.size("heads_at_once", min(heads, _HEADS) if algorithm.causal else 1)
+        parameters.number("scale", F32, algorithm.scale * math.log2(math.e))
 
 
 def _give_mask(parameters: Parameters, mask: Buffer, sizes: _Sizes) -> None:
@@ -72,20 +80,23 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     algorithm, (q, k, v, *masks) = call.algorithm, call.operands
     assert isinstance(algorithm, Attention)
     sizes = _Sizes.of(q, k)
-    heads = sizes.outer * sizes.heads
+    masked = bool(masks)
+    rows = attention_kernel.queries(sizes.length, masked=masked)
     parameters = Parameters(U32, call.result.size)
     described = describe(
-        [Boxed("q", q, QUERIES), Boxed("k", k, KEYS), Boxed("v", v, KEYS)], parameters, allocate, lowering
+        [Boxed("q", q, rows), Boxed("k", k, KEYS), Boxed("v", v, KEYS)], parameters, allocate, lowering
     )
-    tiles = -(-sizes.n // QUERIES)
-    sizes.give(parameters, tiles, algorithm.scale)
+    tiles = -(-sizes.n // rows)
+    sizes.give(parameters, algorithm, tiles, sizes.heads)
     for mask in masks:
         _give_mask(parameters, mask, sizes)
     _give_logs(parameters, call.result, sizes.heads, sizes.n)
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
-    form = AttentionForm(q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
+    form = AttentionForm(q.dtype, sizes.length, algorithm.causal, masked, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, attention_kernel.build)
-    return [described, _launch(kernel, parameters, heads * tiles, attention_kernel.WARPGROUPS, lowering)]
+    groups = _groups(algorithm, sizes.outer * sizes.heads * tiles, lowering)
+    warpgroups = attention_kernel.warpgroups(sizes.length, masked=masked)
+    return [described, _launch(kernel, parameters, groups, warpgroups, lowering)]
 
 
 def statistics_launches(call: Call, _: Callable[[int], Storage], lowering: Lowering) -> list[Launch]:
@@ -115,10 +126,10 @@ def gradient_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     named = {"q": q, "k": k, "g": g} if by == "values" else {"q": q, "k": k, "v": v, "g": g}
     boxed = [Boxed(name, each, box_rows(by, sizes.length, name)) for name, each in named.items()]
     if by != "queries":
-        boxed.append(Boxed("s", statistics, 2 * box_rows(by, sizes.length, "q") // QUERIES_OF_A_ROW))
+        boxed.append(Boxed("s", statistics, box_rows(by, sizes.length, "s")))
     described = describe(boxed, parameters, allocate, lowering)
-    tiles = -(-rows // ROWS_OF_A_GROUP)
-    sizes.give(parameters, tiles, algorithm.scale)
+    tiles = -(-rows // ROWS_OF_A_TILE)
+    sizes.give(parameters, algorithm, tiles, heads)
     for mask in masks:
         _give_mask(parameters, mask, sizes)
     if by != "values":
@@ -129,9 +140,16 @@ def gradient_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = GradientForm(by, q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, gradients_kernel.build)
-    return [described, _launch(kernel, parameters, sizes.outer * heads * tiles, WARPGROUPS, lowering)]
+    groups = _groups(algorithm, sizes.outer * heads * tiles, lowering)
+    return [described, _launch(kernel, parameters, groups, WARPGROUPS, lowering)]
+
+
+def _groups(algorithm: Attention | AttentionGradient, tiles: int, lowering: Lowering) -> int:
+    """Groups for so many tiles: one for each unit, which goes from tile to tile, unless tiles take different times, so
+    that a unit had better get the next one when it has done one."""
+    return tiles if algorithm.causal else min(tiles, lowering.target.compute_units)
 
 
 def _launch(kernel: Kernel, parameters: Parameters, groups: int, warpgroups: int, lowering: Lowering) -> Launch:
-    items = warpgroups * WARPGROUP
-    return Launch(kernel, tuple(parameters.args), (groups * items, 1, 1), (items, 1, 1), lowering.where)
+    size = items(warpgroups)
+    return Launch(kernel, tuple(parameters.args), (groups * size, 1, 1), (size, 1, 1), lowering.where)

@@ -18,7 +18,7 @@ from ocl_runtime.plan.kernels.form import Parameters, Spec, rounded_up
 from ocl_runtime.plan.kernels.lowering import Lowering
 from ocl_runtime.plan.launch import Address, Launch
 
-_GROUP = 32
+_GROUP = 64
 
 
 class Boxed(NamedTuple):
@@ -44,24 +44,24 @@ def describe(
     operands: Sequence[Boxed], parameters: Parameters, allocate: Callable[[int], Storage], lowering: Lowering
 ) -> Launch:
     """The launch; the parameters get the operands, and where the descriptions of each begin."""
-    words = sum(each.heads for each in operands) * MAP_WORDS
+    count = sum(each.heads for each in operands)
+    words = count * MAP_WORDS
     maps = Address(allocate(words * U32.size), Layout.contiguous((words,)))
-    most = max(each.heads for each in operands)
-    describing, first = Parameters(U32, most), 0
+    describing, first = Parameters(U32, words), 0
     for given in (parameters, describing):
         given.pointer("maps", Pointer(U32, align=128), maps)
-    for name, operand, _ in operands:
+    for boxed in operands:
         for given in (parameters, describing):
-            given.pointer(name, Pointer(U32, align=16), in_words(operand))
-            given.size(f"{name}_map", first)
-        heads = math.prod(map(int, operand.shape[:-2]))
-        describing.size(f"{name}_heads", heads)
-        for size, length in zip(("rows", "columns"), operand.shape[-2:], strict=True):
-            describing.size(f"{name}_{size}", length)
-        first += heads
+            given.pointer(boxed.name, Pointer(U32, align=16), in_words(boxed.operand))
+            given.size(f"{boxed.name}_map", first)
+        describing.size(f"{boxed.name}_heads", boxed.heads)
+        for size, length in zip(("rows", "columns"), boxed.operand.shape[-2:], strict=True):
+            describing.size(f"{boxed.name}_{size}", length)
+        first += boxed.heads
     form = _MapsForm(tuple((each.name, each.box_rows) for each in operands), tuple(describing.specs))
     kernel = lowering.kernels.get(form, _build)
-    return Launch(kernel, tuple(describing.args), (rounded_up(most, _GROUP), 1, 1), (_GROUP, 1, 1), lowering.where)
+    items = rounded_up(words, _GROUP)
+    return Launch(kernel, tuple(describing.args), (items, 1, 1), (_GROUP, 1, 1), lowering.where)
 
 
 def in_words(operand: Buffer) -> Address:
@@ -71,19 +71,18 @@ def in_words(operand: Buffer) -> Address:
 
 
 def _build(form: _MapsForm) -> Kernel:
-    """Of a form; each work-item describes one matrix of each operand."""
+    """Of a form; each work-item stores a word of the description of a matrix, of those of all operands."""
     k = KernelBuilder("describe", group_size=(_GROUP, 1, 1), note="tensor maps of the operands of attention")
     sizes = Body.start(k, form.specs, U32, fp16=False).params
-    number = k.global_id(0, "number")
+    item = k.global_id(0, "item")
+    number, word = k.let(item >> 5, "number"), item & (MAP_WORDS - 1)
     for name, box_rows in form.boxes:
         rows, columns = sizes[f"{name}_rows"], sizes[f"{name}_columns"]
-        row_words = columns >> 1
-        with k.if_(number < sizes[f"{name}_heads"]):
+        row_words, first = columns >> 1, sizes[f"{name}_map"]
+        with k.if_((number >= first) & (number < first + sizes[f"{name}_heads"])):
             k.describe_matrix(
-                sizes["maps"],
-                (sizes[f"{name}_map"] + number) * MAP_WORDS,
-                sizes[name],
-                number * (rows * row_words),
+                (sizes["maps"], number * MAP_WORDS, word),
+                (sizes[name], (number - first) * (rows * row_words)),
                 columns=columns,
                 rows=rows,
                 row_words=row_words,

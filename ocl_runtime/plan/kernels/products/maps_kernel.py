@@ -1,6 +1,6 @@
 """Writes the kernel that describes matrices to the units that copy boxes of them.
 
-Each work-item describes both matrices of a product, in `2 * MAP_WORDS` words. The kernel that multiplies comes after
+Of both matrices of a product, each work-item stores a word of the description. The kernel that multiplies comes after
 it: to describe them there, each group for itself, took longer than to multiply 1024 × 1024 of them.
 """
 
@@ -18,7 +18,7 @@ from ocl_runtime.plan.kernels.products.stage import Operand
 from ocl_runtime.plan.kernels.products.tile import WarpgroupTile
 from ocl_runtime.plan.kernels.products.warpgroup import box_rows
 
-GROUP = 32
+GROUP = 64
 """Work-items of a group."""
 
 
@@ -40,7 +40,8 @@ def build(form: MapsForm) -> Kernel:
     k = KernelBuilder("describe", group_size=(GROUP, 1, 1), note="tensor maps of the operands of products")
     body = Body.start(k, form.specs, form.index, form.fp16)
     sizes, tile = body.params, form.tile
-    number = k.global_id(0, "number", form.index)
+    item = k.global_id(0, "item", form.index)
+    number, word = k.let(item >> 5, "number"), item & (MAP_WORDS - 1)
     with k.if_(number < sizes["matrices"]):
         axes = list(range(form.batch - 1, -1, -1))
         where = body.coordinates(number, axes, {axis: sizes[f"n{axis}"] for axis in range(form.batch)})
@@ -51,10 +52,8 @@ def build(form: MapsForm) -> Kernel:
             (across,) = (operand.own if operand.turned else operand.inner).axes
             columns, rows = (sizes["k"], sizes[own]) if operand.turned else (sizes[own], sizes["k"])
             k.describe_matrix(
-                sizes["maps"],
-                (number * 2 + side) * MAP_WORDS,
-                sizes[access.name],
-                body.const(0) if offset is None else offset * words,
+                (sizes["maps"], (number * 2 + side) * MAP_WORDS, word),
+                (sizes[access.name], body.const(0) if offset is None else offset * words),
                 columns=columns,
                 rows=rows,
                 row_words=sizes[access.stride_name(across)] * words,

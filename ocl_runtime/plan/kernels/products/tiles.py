@@ -113,7 +113,7 @@ class _Multiplication:
         parameters, lowering = Parameters(self._index, self._matrices), self._lowering
         operands, fp16 = self._common(parameters), lowering.target.fp16
         form = MapsForm(*operands, tuple(parameters.specs), len(self._shape), tile, self._index, fp16)
-        kernel, items = lowering.kernels.get(form, build_maps), rounded_up(self._matrices, GROUP)
+        kernel, items = lowering.kernels.get(form, build_maps), rounded_up(self._matrices * MAP_WORDS, GROUP)
         return Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where)
 
     def _multiplying(self) -> Launch:

@@ -18,6 +18,7 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, U32, DType
 from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.fragments import exchanged
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, WarpgroupTile
 
@@ -132,19 +133,12 @@ class WarpgroupFragments:
 
     def vectors(self, lanes: int, pack: InlineC | None = None) -> Iterator[tuple[Ref, Ref, Ref]]:
         """Vectors of `lanes` sums, up to 8, each with its row and its number in the tile's row. With `pack`, which
-        makes a word of two, they are words of 8 sums.
-
-        Four neighbours hold a pair of each fragment's row. Of four fragments a, b, c, d, work-item t has pairs at, bt,
-        ct, dt; they exchange until 0 has a0 a1 a2 a3, 1 has b0 b1 b2 b3, and so on.
-        """
+        makes a word of two, they are words of 8 sums."""
         k, tile, thread = self._k, self._tile, self._item & 3
         first_row = k.let(self._down * ROWS + ((self._item >> 5) & 3) * WARP_ROWS + ((self._item >> 2) & 7), "own_row")
         fragments = max(1, lanes // 2)
         own = (thread & (fragments - 1)) * 8 + k.op("udiv", thread, self._const(fragments)) * (2 * fragments)
         first = k.op("udiv", own, self._const(lanes)) + self._across * (tile.width // lanes)
-        exchanges = [
-            (distance, k.op("ne", thread & distance, 0, hint="is_upper")) for distance in (1, 2) if distance < fragments
-        ]
         for half in range(2):
             count = tile.width // 8
             with k.for_(0, count, fragments, dtype=self._index, hint="fragment", unroll=count // fragments) as fragment:
@@ -152,25 +146,12 @@ class WarpgroupFragments:
                 for number in range(fragments):
                     pair = [k.load(self._sums, (fragment + number) * 4 + (2 * half + step)) for step in range(2)]
                     held.append(pair if pack is None else [k.op(pack, *pair)])
-                for distance, is_upper in exchanges:
-                    for number in range(fragments):
-                        if not number & distance:
-                            self._exchange(held[number], held[number + distance], distance, is_upper)
-                values = [value for pair in held for value in pair]
+                values = exchanged(k, self._item, held)
                 vector = first + fragment * (8 // lanes)
                 if lanes == 1:
                     yield from ((first_row + 8 * half, vector + step, value) for step, value in enumerate(values))
                 else:
                     yield first_row + 8 * half, vector, k.op("vector", *values)
-
-    def _exchange(self, lower: list[Ref], upper: list[Ref], distance: int, is_upper: Ref) -> None:
-        """A step of a transposition by butterflies: of what a work-item has of two fragments, neighbours exchange one,
-        so that the lower of them has both their parts of the lower fragment, the upper one those of the upper."""
-        k, lane = self._k, (self._item & 31) ^ distance
-        for step, (low, high) in enumerate(zip(lower, upper, strict=True)):
-            theirs = k.shuffle(k.op("select", is_upper, low, high), lane, 32, hint="theirs")
-            lower[step] = k.op("select", is_upper, theirs, low)
-            upper[step] = k.op("select", is_upper, high, theirs)
 
     def store_band(self, band: int, local: Ref) -> None:
         """Stores the sums of a band in local memory: those of some warps of each warpgroup."""
