@@ -397,12 +397,25 @@ def contraction(m: int, k: int, n: int, dtype: str = "f4", *batch: int) -> Contr
 
 def test_large_products_have_large_tiles_and_few_tiles_parts() -> None:
     device = Target(compute_units=132, local_bytes=48 << 10)
-    large, parts = candidates.chosen(contraction(2048, 64, 2048), device)
+    large, parts = candidates.chosen(contraction(2048, 2048, 2048), device)
     assert (large.rows, large.columns, parts) == (128, 128, 1)
     small, _ = candidates.chosen(contraction(256, 64, 256), device)
     assert small.rows * small.columns < large.rows * large.columns
     _, parts = candidates.chosen(contraction(64, 65536, 64), device)
     assert parts > 16
+
+
+def test_units_end_together() -> None:
+    """Of 4097 rows and columns, one unit in eight would have a large tile more than the others."""
+    device = Target(compute_units=132, local_bytes=48 << 10)
+    assert candidates.chosen(contraction(4096, 4096, 4096), device)[1] == 1
+    assert candidates.chosen(contraction(4097, 4097, 4097), device)[1] > 1
+
+
+def test_rows_that_are_read_one_by_one_have_wider_tiles() -> None:
+    device = Target(compute_units=132, local_bytes=48 << 10)
+    tile, _ = candidates.chosen(contraction(2047, 2049, 2048), device)
+    assert (tile.rows, tile.columns) == (128, 256)
 
 
 @pytest.mark.parametrize(
