@@ -5,6 +5,7 @@ library_algorithm.py  what an algorithm of the library is to it
 fourier.py    Fourier transforms as such
 linalg.py     algorithms of linear algebra as such
 attention.py  attention as such
+winograd.py   convolutions by Winograd's method as such
 contiguous.py what is to be in memory, as such
 order.py      the order in which axes lie in memory
 readers.py    which parts of something were looked at

@@ -12,6 +12,7 @@ values.py        what values are for each work-item
 accesses.py      accesses to memory, with every check
 asynchronous.py  copies and products that go on
 boxes.py         boxes of matrices that one work-item copies
+sides.py         both sides of a branch whose warps specialise
 kernel.py        kernels
 host.py          host programs
 """

@@ -20,6 +20,7 @@ from ocl_runtime.arrays.meaning.convolutions import Copies, Taps, convolution, p
 from ocl_runtime.arrays.meaning.dtypes import iinfo
 from ocl_runtime.arrays.meaning.line_convolutions import convolution_of_lines
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
+from ocl_runtime.arrays.meaning.winograd import convolution_by_winograd
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, Error, ShapeError
 
@@ -50,7 +51,9 @@ def conv(
     `groups`, and those of one only meet each other.
 
     The dtype is that to which both are promoted; half adds up in float32. It is a product of matrices, one of which is
-    a view of `x` (implicit GEMM: Chetlur et al., cuDNN: Efficient Primitives for Deep Learning, 2014).
+    a view of `x` (implicit GEMM: Chetlur et al., cuDNN: Efficient Primitives for Deep Learning, 2014). On GPUs, large
+    ones of 3 × 3 in float32 that move by 1, channels first, multiply less often (Lavin and Gray, Fast Algorithms for
+    Convolutional Neural Networks, 2016), and round up to four times as much.
 
         conv(ones((1, 3, 32, 32)), ones((8, 3, 3, 3)), stride=2, padding=1).shape     # (1, 8, 16, 16)
 
@@ -70,7 +73,8 @@ def conv(
     dtype = common_dtype((x._node, w._node), x._executor)
     operands = cast(x._node, dtype), cast(w._node, dtype)
     target = x._executor.target
-    node = convolution_of_lines(*operands, taps, count, caller()) if target.kind == "cpu" else None
+    by = convolution_of_lines if target.kind == "cpu" else convolution_by_winograd
+    node = by(*operands, taps, count, caller())
     if node is None:
         fills = dtype.size == 2 and dtype.is_inexact and bool(target.matrix_instructions)
         copies: Copies = None if target.kind == "cpu" else "filled" if fills else "whole"

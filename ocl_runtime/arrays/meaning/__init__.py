@@ -9,6 +9,7 @@ precision.py          how exactly products of float32 are multiplied
 products.py           what products of matrices mean
 convolutions.py       what convolutions mean
 line_convolutions.py  the same of windows that are lines in memory
+winograd.py           the same with fewer multiplications
 writing.py            what writes mean
 indexing.py           what index arrays mean
 adding.py             what adding at their places means

@@ -7,6 +7,7 @@ windows.py          what the terms of a stencil share
 accesses.py         how a kernel reaches the leaves of its values
 body.py             the parts of kernels that all share
 instructions.py     single instructions of one vendor as operations
+fragments.py        what work-items exchange of a warpgroup's product
 elementwise.py      launches for elementwise groups
 elementwise_kernel.py kernels for them
 transpose.py        launches for those that turn some of what they read
@@ -34,6 +35,7 @@ library_kernel.py   kernels of such algorithms over arrays in memory, and their 
 fourier/            Fourier transforms
 linalg/             linear algebra
 attention/          attention in one kernel
+winograd.py         convolutions by Winograd's method
 contiguous.py       the launches of what is to be in memory
 cache.py            kernels by their form
 """

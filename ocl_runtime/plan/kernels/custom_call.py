@@ -44,6 +44,7 @@ _LOWERED_BY: Mapping[str, str] = {
     "QrFactor": f"{_LINALG}.qr:qr_factor_launches",
     "RootsOfUnity": f"{_FOURIER}.roots:roots_launches",
     "TriangularSolve": f"{_LINALG}.triangular:triangular_solve_launches",
+    "WinogradConvolution": "ocl_runtime.plan.kernels.winograd:winograd_launches",
 }
 """By the name of the algorithm's type, the module and the name of the function: loaded with the first call."""
 

@@ -7,6 +7,8 @@ import pytest
 
 import ocl_runtime as ocl
 import ocl_runtime.numpy as ours
+from ocl_runtime.arrays.functions import convolutions
+from ocl_runtime.arrays.meaning import winograd
 from ocl_runtime.device import Device
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.runtime import Runtime
@@ -47,3 +49,27 @@ def test_captured_for_other_lengths_and_on_several_streams(runtime: Runtime) -> 
                 parts.append(ours.convolve(ocl.asarray(a) * number, ocl.asarray(v)))
     for number, part in enumerate(parts):
         np.testing.assert_allclose(part.numpy(), np.convolve(a * number, v), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "made", "padding"),
+    [((2, 64, 57, 31), 48, 1), ((3, 50, 30, 64), 70, 0), ((1, 128, 9, 9), 128, (2, 1))],
+)
+def test_by_winograds_method(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], made: int, padding: int | tuple[int, int]
+) -> None:
+    """Whatever the device, and however small."""
+    monkeypatch.setattr(winograd, "_WORTH", 0)
+    monkeypatch.setattr(winograd, "_LEAST_TILES", 0)
+    monkeypatch.setattr(convolutions, "convolution_of_lines", winograd.convolution_by_winograd)
+    x, w = RANDOM.standard_normal(shape).astype("f4"), RANDOM.standard_normal((made, shape[1], 3, 3)).astype("f4")
+    with ocl.use(runtime):
+        image, kernel = ocl.asarray(x), ocl.asarray(w)
+        result = ocl.conv(image[:, ::-1] * 2, kernel, padding=padding)
+        assert "winograd" in str(ocl.explain(result))
+        found = (ocl.maximum(result, 0) + 1).numpy()
+    around = [padding] * 2 if isinstance(padding, int) else padding
+    padded = np.pad(2 * x[:, ::-1].astype("f8"), [(0, 0), (0, 0), *((each, each) for each in around)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+    exact = np.tensordot(windows, w.astype("f8"), ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
+    np.testing.assert_allclose(found, np.maximum(exact, 0) + 1, rtol=2e-5, atol=2e-4)
