@@ -61,9 +61,12 @@ CASES = {
     "complex_multiply_add": Planned(GPU, lambda x: x[0] * x[1] + x[2], (3, 2**20), "c8"),
     "convolution": Planned(
         GPU,
-        lambda x: xp.maximum(xp.conv(x, xp.reshape(x[0, :36], (64, 64, 3, 3)), padding=1) + x[0, 0, 0, 0], 0),
+        lambda x: xp.maximum(xp.conv(x, xp.reshape(x[0, :36], (64, 64, 3, 3)), 1, 2, dilation=2) + x[0, 0, 0, 0], 0),
         (64, 64, 32, 32),
         number=-1,
+    ),
+    "tiles_by_winograd": Planned(
+        GPU, lambda x: xp.conv(x, xp.reshape(x[0, :36], (64, 64, 3, 3)), padding=1), (64, 64, 32, 32), number=-3
     ),
     "packing_on_a_cpu": Planned(CPU, lambda x: x @ x.T, (1024, 1024)),
     "product_of_panels_on_a_cpu": Planned(CPU, lambda x: x @ x, (1024, 1024), number=1),

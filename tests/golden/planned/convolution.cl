@@ -28,8 +28,10 @@ void contract_add_maximum(const uint m,
                           const uint b_length5,
                           const uint b_length3,
                           const uint b_place0_first,
+                          const uint b_place0_stride1,
                           const uint b_end0,
                           const uint b_place1_first,
+                          const uint b_place1_stride2,
                           const uint b_end1,
                           const uint per,
                           const uint tiles_down,
@@ -134,13 +136,15 @@ void contract_add_maximum(const uint m,
     const uint quotient_9 = sum_10 / b_length3;
     const uint rest_8 = quotient_9 % 3;
     const uint quotient_10 = quotient_9 / 3;
-    if (is_less && (b_place0_index + quotient_10 < b_end0 && b_place1_index + rest_8 < b_end1)) {
+    const uint b_place0_index_2 = quotient_10 * b_place0_stride1;
+    const uint b_place1_index_2 = rest_8 * b_place1_stride2;
+    if (is_less && (b_place0_index + b_place0_index_2 < b_end0 && b_place1_index + b_place1_index_2 < b_end1)) {
         const uint b_index = b_row_5 + quotient_10 * b_stride1 + rest_8 * b_stride2 + rest_7 / 4;
         const float4 b_i = LOAD(float4, b + b_index * 4);
         b_held = b_i;
     }
     b_held_1 = (float4)(0.0f);
-    if (is_less && (b_place0_index_1 + quotient_10 < b_end0 && b_place1_index_1 + rest_8 < b_end1)) {
+    if (is_less && (b_place0_index_1 + b_place0_index_2 < b_end0 && b_place1_index_1 + b_place1_index_2 < b_end1)) {
         const uint b_index_2 = b_row_9 + quotient_10 * b_stride1 + rest_8 * b_stride2 + rest_7 / 4;
         const float4 b_i_1 = LOAD(float4, b + b_index_2 * 4);
         b_held_1 = b_i_1;
@@ -172,13 +176,15 @@ void contract_add_maximum(const uint m,
             const uint quotient_14 = sum_23 / b_length3;
             const uint rest_10 = quotient_14 % 3;
             const uint quotient_15 = quotient_14 / 3;
-            if (b_place0_index + quotient_15 < b_end0 && b_place1_index + rest_10 < b_end1) {
+            const uint b_place0_index_5 = quotient_15 * b_place0_stride1;
+            const uint b_place1_index_5 = rest_10 * b_place1_stride2;
+            if (b_place0_index + b_place0_index_5 < b_end0 && b_place1_index + b_place1_index_5 < b_end1) {
                 const uint b_index_4 = b_row_5 + quotient_15 * b_stride1 + rest_10 * b_stride2 + rest_9 / 4;
                 const float4 b_i_2 = LOAD(float4, b + b_index_4 * 4);
                 b_held = b_i_2;
             }
             b_held_1 = (float4)(0.0f);
-            if (b_place0_index_1 + quotient_15 < b_end0 && b_place1_index_1 + rest_10 < b_end1) {
+            if (b_place0_index_1 + b_place0_index_5 < b_end0 && b_place1_index_1 + b_place1_index_5 < b_end1) {
                 const uint b_index_6 = b_row_9 + quotient_15 * b_stride1 + rest_10 * b_stride2 + rest_9 / 4;
                 const float4 b_i_3 = LOAD(float4, b + b_index_6 * 4);
                 b_held_1 = b_i_3;
