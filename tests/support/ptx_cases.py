@@ -180,7 +180,7 @@ def specialised() -> KernelBuilder:
         k.init_boxes(there, 2, 1)
         k.init_boxes(free, 2, 2 * WARPGROUP // WARP)
     k.barrier()
-    with k.if_(item < 2 * WARPGROUP, (160, 24)):
+    with k.if_(item < 2 * WARPGROUP, (240, 24)):
         warpgroup = k.op("udiv", item, k.const(WARPGROUP, U32))
         k.turn("open", 2)
         with k.for_(0, 5, hint="block") as block:

@@ -12,6 +12,8 @@ MADE = 2
 """Elements of the result that a tile gives along each axis."""
 TAKEN = MADE + TAPS - 1
 """Elements of the operand that it takes there."""
+MOST_TILES = 2**22
+"""Of some images and all channels, of the operand or of the result, that are in memory at once: 256 MiB of float32."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from ocl_ir.interpret.operation import Data, evaluate, same_bits
 from ocl_ir.interpret.races import Clock
 from ocl_ir.interpret.sides import Sides
 from ocl_ir.interpret.values import Values
-from ocl_ir.kernel.asynchronous import WARPGROUP
+from ocl_ir.kernel.asynchronous import WARPGROUP, registers_of
 from ocl_ir.kernel.by_identity import by_identity
 from ocl_ir.kernel.formats import printf_format
 from ocl_ir.kernel.grammar import (
@@ -146,7 +146,8 @@ class _Machine:
         self._group: Triple = (0, 0, 0)
         self._course = _Course()
         self._returned = self._nobody()
-        self._turn = "close"
+        self._turn: Turn | None = None
+        """The last step of turns."""
         self._steps = 0
 
     def run_group(self, group: Triple) -> None:
@@ -156,11 +157,12 @@ class _Machine:
         self._values.start_group()
         self._accesses.start_group()
         self._boxes = Boxes(self._values, self._accesses, self._faults, self._space.items, self._clocks.get("local"))
-        self._returned, self._steps, self._turn = self._nobody(), 0, "close"
+        self._returned, self._steps, self._turn = self._nobody(), 0, None
         for clock in self._clocks.values():
             clock.start_group()
         self._run_course(self._kernel.body, ~self._nobody())
         self._boxes.end()
+        self._check_turns()
 
     def _run_course(self, block: Block, items: Data) -> None:
         course = self._course
@@ -250,23 +252,35 @@ class _Machine:
             if np.count_nonzero(warpgroups % WARPGROUP):
                 fact = f"warps specialise, but a part of a warpgroup of {WARPGROUP} work-items comes to a side"
                 self._faults.fail(IRError, fact, stmt, "send whole warpgroups to each side")
+        assert stmt.registers is not None
+        wanted = sum(int(items.sum()) * count for (_, items), count in zip(sides, stmt.registers, strict=True))
+        there = active.size * registers_of(active.size)
+        if wanted > there:
+            fact = f"warps specialise and want {wanted} registers, of {there}"
+            self._faults.fail(IRError, fact, stmt, "let who takes registers wait for no more than others leave")
         self._boxes.sides = Sides([partial(self._run_course, block, items) for block, items in sides])
         self._boxes.sides.run()
         self._boxes.sides = None
-        return active & ~self._returned
+        return active
 
     def _take_turn(self, stmt: Turn, active: Data) -> None:
         """Checks the order of turns. In lock step all warpgroups have theirs at once."""
         items = self._together(stmt, active)
-        if self._turn not in _TURNS[stmt.what]:
-            fact = f"turns: {stmt.what} comes behind {self._turn}"
+        before = "close" if self._turn is None else self._turn.what
+        if before not in _TURNS[stmt.what]:
+            fact = f"turns: {stmt.what} comes behind {before}"
             self._faults.fail(IRError, fact, stmt, f"let it come behind {' or '.join(_TURNS[stmt.what])}")
         if items.size != stmt.warpgroups * WARPGROUP or items[0]:
             fact = f"{stmt.warpgroups} warpgroups take turns, and {items.size} work-items come from {items[0]} on"
             self._faults.fail(
                 IRError, fact, stmt, "let the first warpgroups of the group take turns, all that come here"
             )
-        self._turn = stmt.what
+        self._turn = stmt
+
+    def _check_turns(self) -> None:
+        if self._turn is not None and self._turn.what != "close":
+            fact = "a group ends while warpgroups take turns"
+            self._faults.fail(IRError, fact, self._turn, "close them behind the last one")
 
     def _together(self, stmt: GroupStmt, active: Data) -> Data:
         """The work-items that come to a statement: a whole side where warps specialise, or the group."""
@@ -318,6 +332,8 @@ class _Machine:
         if self._steps > self._max_steps:
             fact = f"group {self._group} took more than {self._max_steps} loop iterations"
             self._faults.fail(IRError, fact, stmt, "see that the loop ends, or raise max_steps")
+        if self._boxes.sides is not None:
+            self._boxes.sides.check()
 
     def _barrier(self, stmt: Barrier, active: Data) -> None:
         self._faults.check_whole(stmt, active, ~self._nobody())

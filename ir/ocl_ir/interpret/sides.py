@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 
 
 class _Abandoned(BaseException):
-    """Another side has failed."""
+    """Another side has failed, or somebody has interrupted all."""
 
 
 class Sides:
@@ -28,33 +29,45 @@ class Sides:
         self._failure: BaseException | None = None
 
     def run(self) -> None:
-        """Runs all to their ends. Raises what the first one raises that fails."""
-        threads = [threading.Thread(target=self._run, args=(number,)) for number in range(len(self._sides))]
+        """Runs all to their ends. Raises what the first one raises that fails, and `KeyboardInterrupt`."""
+        contexts = [copy_context() for _ in self._sides]  # how NumPy treats errors, too
+        threads = [
+            threading.Thread(target=context.run, args=(self._run, number)) for number, context in enumerate(contexts)
+        ]
         for thread in threads:
             thread.start()
-        self._wake[0].release()
-        self._all_ended.acquire()
+        try:
+            self._wake[0].release()
+            self._all_ended.acquire()
+        except BaseException as interrupt:  # noqa: BLE001  # raised again below
+            self._failure = interrupt
+            for wake in self._wake:
+                wake.release()
         for thread in threads:
             thread.join()
         if self._failure is not None:
             raise self._failure
 
-    def wait(self, holds: Callable[[], bool]) -> bool:
-        """Lets other sides run until something holds; whether it does. It does not where all wait."""
+    def wait(self, holds: Callable[[], bool]) -> None:
+        """Lets other sides run until something holds, or all wait."""
         while not holds():
             seen = self._progress
             self._give_way()
             if self._progress == seen and not holds():
-                return False
+                return
         self._progress += 1
-        return True
+
+    def check(self) -> None:
+        """Ends a side where others have failed."""
+        if self._failure is not None:
+            raise _Abandoned
 
     def _run(self, number: int) -> None:
         self._wake[number].acquire()
         self._progress += 1
         try:
-            if self._failure is None:
-                self._sides[number]()
+            self.check()
+            self._sides[number]()
         except _Abandoned:
             pass
         except BaseException as failure:  # noqa: BLE001  # raised again by `run`
@@ -73,8 +86,7 @@ class Sides:
         if following != number:
             self._wake_up(following)
             self._wake[number].acquire()
-            if self._failure is not None:
-                raise _Abandoned
+            self.check()
 
     def _following(self, number: int) -> int:
         at = self._running.index(number) + 1

@@ -47,6 +47,13 @@ BOX_COLUMNS = 64
 MOST_BOX_ROWS = 256
 ALIGNMENT = 1024
 """Bytes that divide the address of an operand of a product."""
+UNIT_REGISTERS = 1 << 16
+"""Of a unit of the device, for all work-items of a group that specialises."""
+
+
+def registers_of(items: int) -> int:
+    """Registers of a work-item of a group of so many, before warps specialise."""
+    return min(UNIT_REGISTERS // items // 8 * 8, 256)
 
 
 @dataclass(frozen=True, slots=True)

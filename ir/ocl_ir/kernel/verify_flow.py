@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ocl_ir.kernel.asynchronous import registers_of
 from ocl_ir.kernel.fault import Fault, name_of, quoted
 from ocl_ir.kernel.grammar import (
     Array,
@@ -30,7 +31,7 @@ from ocl_ir.kernel.uniformity import uniformity
 from ocl_ir.types import Pointer
 
 _REGISTERS = range(24, 257, 8)
-"""How many a warpgroup can take."""
+"""How many a work-item of a warpgroup can take."""
 
 
 def group_size_is_positive(kernel: Kernel) -> Iterator[Fault]:
@@ -117,6 +118,11 @@ def sides_are_apart(kernel: Kernel) -> Iterator[Fault]:
             if count not in _REGISTERS:
                 fact = f"{count} registers for a work-item"
                 yield Fault(fact, stmt, f"give it a multiple of 8, {_REGISTERS[0]} to {_REGISTERS[-1]}")
+        if kernel.group_size is not None:
+            had = registers_of(math.prod(kernel.group_size))
+            if not min(stmt.registers) <= had <= max(stmt.registers):
+                fact = f"{stmt.registers[0]} and {stmt.registers[1]} registers where work-items have {had}"
+                yield Fault(fact, stmt, "let one side leave some and the other one take them")
         for inner in walk((*stmt.then, *stmt.orelse)):
             if isinstance(inner, Barrier | Return) or (isinstance(inner, Collective) and not inner.size):
                 fact = f"a {type(inner).__name__.lower()} where warps specialise: only one side comes to it"

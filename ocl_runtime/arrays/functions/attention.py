@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _MOST = 2**31
 """Elements of an array that kernels count."""
+_MOST_HEADS = 2**22
+"""Of all axes in front, whose descriptions a kernel counts."""
 _LENGTHS = (64, 128)
 """Of queries, keys and values in kernels that store no scores; shorter ones are padded."""
 
@@ -149,6 +151,7 @@ def _kernel_length(dtype: DType, scale: float, q: Array, k: Array, v: Array, *ma
     scores does not fit into one float32."""
     is_fit = scale > 0 and dtype in {F16, BF16} and 0 not in q.shape and all(mask._dtype is BOOL for mask in masks)
     is_fit = is_fit and q._executor.target.warpgroups and max(x.size for x in (q, k, v, *masks)) < _MOST
+    is_fit = is_fit and math.prod(q.shape[:-2]) < _MOST_HEADS
     longest = max(q.shape[-1], v.shape[-1])
     return next((length for length in _LENGTHS if is_fit and longest <= length), 0)
 

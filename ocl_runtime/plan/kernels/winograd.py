@@ -7,7 +7,8 @@ results are transformed back. In one dimension, with d the elements and g the ke
 
     d0 - d2, d1 + d2, d2 - d1, d1 - d3        times        g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2
 
-are m0 … m3, and the results are m0 + m1 + m2 and m1 - m2 - m3.
+are m0 … m3, and the results are m0 + m1 + m2 and m1 - m2 - m3. Of a large batch some images come after the others, so
+that their tiles are in the same memory.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, CVPR 2016.
 """
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ocl_ir.graph.build import Buffer, Storage, buffer
-from ocl_ir.graph.winograd import MADE, TAKEN, TAPS, WinogradConvolution
+from ocl_ir.graph.winograd import MADE, MOST_TILES, TAKEN, TAPS, WinogradConvolution
 from ocl_ir.language.builtins.registry import BUILTINS
 from ocl_ir.layout import Layout
 from ocl_runtime.plan.kernels.custom_call import Call
@@ -133,9 +134,7 @@ def winograd_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     dtype, (batch, channels), made = x.dtype, x.shape[:2], w.shape[0]
     assert w.shape[2:] == (TAPS, TAPS)
     down, across = (-(-length // MADE) for length in y.shape[2:])
-    tiles = batch * down * across
     u = launches.scratch(dtype, (_PLACES, made, channels))
-    v = launches.scratch(dtype, (_PLACES, channels, tiles))
     items = min(256, lowering.target.group_size)
     sizes = {"down": down, "across": across}
     around = {"top": algorithm.before[0], "left": algorithm.before[1]}
@@ -144,9 +143,24 @@ def winograd_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
         launches.kernel(function, -(-count // items), items, arrays, sizes=sizes, exchanges=False, dtype=dtype)
 
     launch(transform_weights, made * channels, {"w": w, "u": u}, {})
-    launch(transform_tiles, channels * tiles, {"x": x, "v": v}, sizes | around)
-    launch(transform_results, made * tiles, {"m": launches.product(u, v), "y": y}, sizes)
+    parts = -(-batch // max(1, MOST_TILES // (max(channels, made) * down * across)))
+    images = -(-batch // parts)
+    memory = launches.scratch(dtype, (_PLACES * channels * images * down * across,))
+    for first in range(0, batch, images):
+        last = min(first + images, batch)
+        tiles = (last - first) * down * across
+        v = buffer(memory.storage, dtype, Layout.contiguous((_PLACES, channels, tiles)))
+        launch(transform_tiles, channels * tiles, {"x": _images(x, first, last), "v": v}, sizes | around)
+        m = launches.product(u, v)
+        launch(transform_results, made * tiles, {"m": m, "y": _images(y, first, last)}, sizes)
     return launches.made
+
+
+def _images(array: Buffer, first: int, last: int) -> Buffer:
+    """Some images of a batch."""
+    layout = array.layout
+    shape, offset = (last - first, *layout.shape[1:]), layout.offset + first * layout.strides[0]
+    return buffer(array.storage, array.dtype, Layout(shape, layout.strides, offset))
 
 
 def _plain(array: Buffer) -> Buffer:

@@ -72,9 +72,9 @@ static inline void release_boxes(__local ulong *barrier)
                  :: "r"((uint)(size_t)barrier) : "memory");
 }
 
-static inline void take_registers_160(void)
+static inline void take_registers_240(void)
 {
-    asm volatile("//@setmaxnreg.inc.sync.aligned.u32 160;");
+    asm volatile("//@setmaxnreg.inc.sync.aligned.u32 240;");
 }
 
 __kernel __attribute__((reqd_work_group_size(384, 1, 1)))
@@ -98,7 +98,7 @@ void specialised(__global const uint *a_buffer,
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item < 256) {
-        take_registers_160();
+        take_registers_240();
         const uint quotient = item / 128;
         open_turn_2();
         const uint and_value = item & 127;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +17,7 @@ from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.uniformity import uniformity
 from ocl_ir.kernel.verify import verify
-from ocl_ir.types import U32, U64
+from ocl_ir.types import F32, U32, U64
 
 GROUP = 2 * WARPGROUP
 WARPS = WARPGROUP // 32
@@ -55,7 +58,7 @@ class Pair:
             k.release_boxes(self.given, 0)
 
     def build(self, first: Callable[[], None], second: Callable[[], None]) -> Kernel:
-        with self.k.if_(self.item < WARPGROUP, (240, 24)):
+        with self.k.if_(self.item < WARPGROUP, (256, 24)):
             first()
         with self.k.else_():
             second()
@@ -107,7 +110,7 @@ def test_a_failure_of_one_side_ends_the_other() -> None:
 def test_whole_warpgroups_come_to_each_side() -> None:
     k = KernelBuilder("parts", group_size=(GROUP, 1, 1))
     y, item = k.pointer("y", U32), k.item("local_id", hint="item")
-    with k.if_(item < 100, (240, 24)):
+    with k.if_(item < 100, (256, 24)):
         k.store(y, item, 1)
     with pytest.raises(IRError, match="a part of a warpgroup of 128 work-items comes to a side"):
         run(k.build(), {"y": np.zeros(GROUP, "u4")}, (GROUP,))
@@ -117,7 +120,7 @@ def test_a_side_comes_to_its_shuffles_as_a_whole() -> None:
     for items in (WARPGROUP, 64):
         k = KernelBuilder("side", group_size=(GROUP, 1, 1))
         y, item = k.pointer("y", U32), k.item("local_id", hint="item")
-        with k.if_(item < WARPGROUP, (240, 24)), k.if_(item < items):
+        with k.if_(item < WARPGROUP, (256, 24)), k.if_(item < items):
             k.store(y, item, k.shuffle(item, (item & 31) ^ 1, 32))
         arguments = {"y": np.zeros(GROUP, "u4")}
         if items == WARPGROUP:
@@ -132,7 +135,7 @@ def test_what_sides_assign_differs() -> None:
     k = KernelBuilder("assigned", group_size=(GROUP, 1, 1))
     item, outer = k.item("local_id", hint="item"), k.variable(0, U32, "outer")
     own: list[Ref] = []
-    with k.if_(item < WARPGROUP, (240, 24)):
+    with k.if_(item < WARPGROUP, (256, 24)):
         inner = k.variable(0, U32, "inner")
         k.assign(inner, 1)
         own.append(k.let(inner))
@@ -153,6 +156,7 @@ def test_what_sides_assign_differs() -> None:
         (("open", "pass"), "turns: pass comes behind open"),
         (("open", "await", "await"), "turns: await comes behind await"),
         (("open", "await", "close"), "turns: close comes behind await"),
+        (("open", "await", "pass"), "a group ends while warpgroups take turns"),
     ],
 )
 def test_turns_have_an_order(steps: tuple[str, ...], said: str) -> None:
@@ -166,11 +170,61 @@ def test_turns_have_an_order(steps: tuple[str, ...], said: str) -> None:
         run(k.build(), {}, (GROUP,))
 
 
-def test_all_who_come_take_turns() -> None:
+@pytest.mark.parametrize("first", [0, WARPGROUP])
+def test_the_first_warpgroups_take_turns(first: int) -> None:
+    """All that come, and none before them."""
     k = KernelBuilder("turns", group_size=(3 * WARPGROUP, 1, 1))
-    k.turn("open", 2)
-    with pytest.raises(IRError, match="2 warpgroups take turns, and 384 work-items come from 0 on"):
-        run(k.build(), {}, (3 * WARPGROUP,))
+    y, item = k.pointer("y", U32), k.item("local_id", hint="item")
+    if first:
+        with k.if_(item < first, (24, 168)):
+            k.store(y, item, 1)
+        with k.else_():
+            k.turn("open", 2)
+    else:
+        k.turn("open", 2)
+    with pytest.raises(IRError, match=f"take turns, and {3 * WARPGROUP - first} work-items come from {first} on"):
+        run(k.build(), {"y": np.zeros(first or 1, "u4")}, (3 * WARPGROUP,))
+
+
+@pytest.mark.parametrize("computing", [2, 3])
+def test_sides_share_the_registers_that_there_are(computing: int) -> None:
+    k = KernelBuilder("registers", group_size=(3 * WARPGROUP, 1, 1))
+    y, item = k.pointer("y", U32), k.item("local_id", hint="item")
+    with k.if_(item < computing * WARPGROUP, (240, 24)):
+        k.store(y, item, 1)
+    arguments = {"y": np.zeros(3 * WARPGROUP, "u4")}
+    if computing == 2:
+        run(k.build(), arguments, (3 * WARPGROUP,))
+    else:
+        with pytest.raises(IRError, match="warps specialise and want 92160 registers, of 64512"):
+            run(k.build(), arguments, (3 * WARPGROUP,))
+
+
+def test_an_interrupt_ends_all_sides() -> None:
+    pair = Pair()
+    kernel = pair.build(lambda: pair.take(2**30), lambda: pair.give(2**30))
+    threads = threading.active_count()
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(kernel, {"y": np.zeros(1, "u4")}, (GROUP,), max_steps=2**40)
+    timer.join()
+    assert threading.active_count() == threads
+
+
+def test_sides_compute_as_the_caller_says() -> None:
+    k = KernelBuilder("context", group_size=(GROUP, 1, 1))
+    y, item = k.pointer("y", F32), k.item("local_id", hint="item")
+    zero = k.convert(item & 0, F32)
+    with k.if_(item < WARPGROUP, (256, 24)):
+        k.store(y, item, 1.0 / zero)
+    arguments = {"y": np.zeros(GROUP, "f4")}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("error")
+        run(k.build(), arguments, (GROUP,))
+    assert np.isinf(arguments["y"][0])
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -186,7 +240,7 @@ def test_who_waits_for_a_release_comes_behind_what_was_awaited_before_it(waits: 
         k.init_boxes(there, 1, 1)
         k.init_boxes(free, 1, WARPS)
     k.barrier()
-    with k.if_(item < WARPGROUP, (24, 240)), k.if_(item == 0), k.for_(0, 2, hint="turn") as turn:
+    with k.if_(item < WARPGROUP, (24, 256)), k.if_(item == 0), k.for_(0, 2, hint="turn") as turn:
         if waits:
             k.await_boxes(free, 0, (turn + 1) & 1)
         k.copy_box((stage, 0), source, (table, 0), column=0, row=0, rows=8, barrier=(there, 0))

@@ -733,6 +733,18 @@ CASES = [
     Case("sides_are_apart", "264 registers for a work-item", sides(registers=(264, 24)), sides(registers=(256, 24))),
     Case(
         "sides_are_apart",
+        "240 and 176 registers where work-items have 168",
+        replace(sides(registers=(240, 176)), group_size=(384, 1, 1)),
+        replace(sides(registers=(240, 24)), group_size=(384, 1, 1)),
+    ),
+    Case(
+        "sides_are_apart",
+        "160 and 24 registers where work-items have 168",
+        replace(sides(registers=(160, 24)), group_size=(384, 1, 1)),
+        replace(sides(registers=(160, 32)), group_size=(512, 1, 1)),
+    ),
+    Case(
+        "sides_are_apart",
         "a barrier where warps specialise",
         sides(then=(Barrier(),)),
         sides(then=(Await("copies", 0),)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,9 +15,14 @@ from ocl_ir.graph import build as graph
 from ocl_ir.graph.attention import Attention, log_heads
 from ocl_ir.graph.build import Node
 from ocl_ir.indices import parse_index
+from ocl_ir.interpret.kernel import run
+from ocl_ir.kernel.asynchronous import WARPGROUP, registers_of
 from ocl_ir.kernel.grammar import CopyBox, WarpgroupMultiply, walk
 from ocl_ir.layout import Layout
-from ocl_ir.types import BF16
+from ocl_ir.types import BF16, F16, U32
+from ocl_runtime.plan.kernels.attention import parts
+from ocl_runtime.plan.kernels.attention.parts import Parts
+from ocl_runtime.plan.kernels.form import Spec
 from tests.differential.test_attention import by_numpy, gradients_by_numpy
 from tests.support.depth import NIGHTLY
 from tests.support.interpreted import InterpretedRuntime
@@ -114,6 +120,65 @@ def test_logarithms_lie_behind_the_results() -> None:
     with np.errstate(divide="ignore"):
         logs = np.log2(np.where(seen, np.exp(scores), 0).sum(-1))
     np.testing.assert_allclose(found.reshape(2, heads, n), np.where(seen.any(-1), logs, np.inf), rtol=1e-5)
+
+
+def groups(desk: Desk, shape: tuple[int, ...], *, causal: bool) -> tuple[np.ndarray, np.ndarray, int]:
+    """What attention gives, what is right, and how many groups there are."""
+    rng = np.random.default_rng(sum(shape))
+    q, k, v = (rng.standard_normal(shape).astype("f2") for _ in range(3))
+    _, root = attended(Attention(causal, 0.2), *(desk.buffer(side) for side in (q, k, v)))
+    launch = desk.plan(root).launches[1]
+    exact = by_numpy(q, k, v, None, causal=causal, scale=0.2)
+    return desk.values(root), exact, launch.global_size[0] // launch.group_size[0]
+
+
+def test_a_group_goes_from_tile_to_tile_where_all_are_alike() -> None:
+    found, exact, count = groups(Desk(replace(WARPGROUPS, compute_units=2)), (3, 400, 64), causal=False)
+    assert count == 2  # for nine tiles
+    np.testing.assert_allclose(found, exact, atol=2e-3)
+
+
+def test_causal_tiles_are_groups_of_some_heads_at_once() -> None:
+    found, exact, count = groups(Desk(replace(WARPGROUPS, compute_units=2)), (18, 200, 64), causal=True)
+    assert count == 36
+    np.testing.assert_allclose(found, exact, atol=2e-3)
+
+
+@pytest.mark.parametrize("last_first", [True, False])
+@pytest.mark.parametrize("at_once", [1, 4, 5])
+def test_the_order_of_tiles(last_first: bool, at_once: int) -> None:
+    """Heads at once, and among these the tiles with the most to do."""
+    heads, tiles = 5, 3
+    names = ("all_heads", "tiles", "all_tiles", "heads_at_once", "m", "n")
+    parts = Parts("order", "", [Spec(name, U32) for name in names], F16, 64, 2)
+    k = parts.k
+    out = k.pointer("out", U32)
+    parts.ring("q", 1, 8)
+    parts.begin()
+    with parts.tiles(100, last_first=last_first) as tile, k.if_(k.op("eq", parts.item, 0)):
+        at = (parts.group + tile.turn * parts.groups) * 2
+        k.store(out, at, tile.head)
+        k.store(out, at + 1, tile.first)
+    found = np.zeros((heads * tiles, 2), "u4")
+    sizes = {"all_heads": heads, "tiles": tiles, "all_tiles": heads * tiles, "heads_at_once": at_once, "m": 1, "n": 1}
+    items = k.build().group_size[0]  # type: ignore[index]
+    run(k.build(), {"out": (flat := found.ravel()), **sizes}, (4 * items,))
+    order = range(tiles - 1, -1, -1) if last_first else range(tiles)
+    expected = [
+        (head, 100 * tile)
+        for first in range(0, heads, at_once)
+        for tile in order
+        for head in range(first, min(first + at_once, heads))
+    ]
+    assert [tuple(pair) for pair in flat.reshape(-1, 2).tolist()] == expected
+
+
+@pytest.mark.parametrize("computing", [2, 3])
+def test_registers_are_those_of_a_unit(computing: int) -> None:
+    take, leave = parts._REGISTERS[computing]
+    had = registers_of(parts.items(computing))
+    assert leave < had < take
+    assert WARPGROUP * (computing * take + leave) <= had * parts.items(computing)
 
 
 MASKS = [

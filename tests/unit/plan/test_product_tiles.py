@@ -406,10 +406,14 @@ def test_large_products_have_large_tiles_and_few_tiles_parts() -> None:
 
 
 def test_units_end_together() -> None:
-    """Of 4097 rows and columns, one unit in eight would have a large tile more than the others."""
+    """Of 33 × 33 large tiles, some units would have a ninth one, alone."""
     device = Target(compute_units=132, local_bytes=48 << 10)
     assert candidates.chosen(contraction(4096, 4096, 4096), device)[1] == 1
-    assert candidates.chosen(contraction(4097, 4097, 4097), device)[1] > 1
+    tile, parts = candidates.chosen(contraction(4224, 4224, 4224), device)
+    assert (tile.rows, tile.columns, parts) != (128, 128, 1)
+    matrices = replace(device, matrix_instructions=("mma_f64",), tile_bytes=227 << 10)
+    tile, parts = candidates.chosen(contraction(3000, 3000, 3000, "f8"), matrices)
+    assert (tile.rows, tile.columns, parts) == (128, 128, 1)
 
 
 def test_rows_that_are_read_one_by_one_have_wider_tiles() -> None:

@@ -12,6 +12,7 @@ import ocl_runtime.arrays as xp
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import CustomCall
 from ocl_ir.graph.winograd import WinogradConvolution
+from ocl_runtime.plan.kernels import winograd
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
 from tests.support.products import FMA, WARPGROUPS
@@ -45,6 +46,31 @@ def test_it_is_the_convolution(
     np.testing.assert_allclose(desk.values(root), expected, rtol=1e-5, atol=1e-5)
 
 
+def test_images_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a large batch, which fills the same memory again and again."""
+    monkeypatch.setattr(winograd, "MOST_TILES", 2 * 4 * 6)
+    desk, rng = Desk(FMA), np.random.default_rng(3)
+    x, w = rng.standard_normal((5, 3, 4, 6)).astype("f4"), rng.standard_normal((4, 3, 3, 3)).astype("f4")
+    root = graph.custom_call(WinogradConvolution((1, 1), (1, 1)), desk.buffer(x), desk.buffer(w))
+    launched = [launch.kernel.name for launch in desk.plan(root).launches]
+    assert launched.count("transform_tiles") == launched.count("transform_results") == 3
+    assert launched.count("transform_weights") == 1
+    np.testing.assert_allclose(desk.values(root), by_numpy(x, w, (1, 1), (1, 1)), rtol=1e-5, atol=1e-5)
+
+
+def test_a_large_element_leaves_its_rounding_in_its_windows_only() -> None:
+    """Also where its weight is 0."""
+    x, w = np.ones((1, 1, 10, 10), "f4"), np.zeros((1, 1, 3, 3), "f4")
+    x[0, 0, 4, 5], w[0, 0, 1, 1] = 1e30, 1
+    desk = Desk(FMA)
+    root = graph.custom_call(WinogradConvolution((0, 0), (0, 0)), desk.buffer(x), desk.buffer(w))
+    found = desk.values(root)[0, 0]
+    far = np.ones((8, 8), bool)
+    far[2:5, 3:6] = False
+    assert (found[far] == 1).all()
+    assert found[3, 4] == np.float32(1e30)
+
+
 GPU = replace(FMA, compute_units=132)
 LARGE = (32, 128, 28, 28)
 
@@ -70,7 +96,10 @@ def is_by_winograd(
         (LARGE, (128, 128, 3, 3), {"dtype": "f8"}, False),
         ((1, 128, 28, 28), (128, 128, 3, 3), {}, False),  # too few tiles
         ((32, 16, 56, 56), (128, 16, 3, 3), {}, False),  # too few channels
-        ((256, 256, 224, 224), (256, 256, 3, 3), {}, False),  # too much memory
+        ((256, 256, 224, 224), (256, 256, 3, 3), {}, True),
+        ((1, 1024, 224, 224), (1024, 1024, 3, 3), {}, False),  # too much memory for one image
+        ((64, 256, 128, 3), (256, 256, 3, 3), {}, False),  # tiles that are half empty
+        ((256, 256, 5, 5), (256, 256, 3, 3), {}, False),
         ((32, 128, 28), (128, 128, 3), {}, False),
     ],
 )

@@ -269,7 +269,7 @@ def _time_of_groups(
     units, lengths = _units(tile), (tile.rows, tile.columns)
     results, turns = tile.rows * tile.columns / units, groups * units / target.compute_units
     fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
-    single = sum(length for length, side in zip(lengths, contraction.sides, strict=True) if width(side) == 1)
+    single = sum(length for length, side in zip(lengths, contraction.sides, strict=True) if _is_single(side))
     time = places * (results / fast + _SINGLE * single / units) + _FIXED + results / _STORED
     is_left = turns > 2 and tile.items <= 128 and results >= 128 * 128
     return (math.ceil(turns) + (_LAST if is_left else 0)) * time
@@ -308,6 +308,11 @@ def _units(tile: AnyTile) -> int:
     """The units of the device that a group keeps busy: on Intel's GPUs these are vector engines, each of which has some
     of a group's sub-groups; elsewhere one."""
     return math.prod(tile.warps) if isinstance(tile, MatrixTile) and tile.instruction.asks_size else 1
+
+
+def _is_single(side: Side) -> bool:
+    """Whether elements are loaded one by one that could be loaded together if they lay otherwise."""
+    return width(side) == 1 and side.leaf.source.dtype.size < UNIT_BYTES
 
 
 def is_turned(side: Side) -> bool:
