@@ -13,6 +13,7 @@ accesses.py      accesses to memory, with every check
 asynchronous.py  copies and products that go on
 boxes.py         boxes of matrices that one work-item copies
 sides.py         both sides of a branch whose warps specialise
+turns.py         the turns that warpgroups take
 kernel.py        kernels
 host.py          host programs
 """

@@ -30,6 +30,7 @@ from ocl_ir.interpret.memory import new_array, watch
 from ocl_ir.interpret.operation import Data, evaluate, same_bits
 from ocl_ir.interpret.races import Clock
 from ocl_ir.interpret.sides import Sides
+from ocl_ir.interpret.turns import Turns
 from ocl_ir.interpret.values import Values
 from ocl_ir.kernel.asynchronous import WARPGROUP, registers_of
 from ocl_ir.kernel.by_identity import by_identity
@@ -104,8 +105,6 @@ def run(
 
 
 _names = by_identity(names)
-_TURNS = {"open": ("close",), "await": ("open", "pass"), "pass": ("await",), "close": ("open", "pass")}
-"""Behind what each step of turns may come; those of a group are closed when it begins."""
 
 
 class _Course(threading.local):
@@ -146,8 +145,6 @@ class _Machine:
         self._group: Triple = (0, 0, 0)
         self._course = _Course()
         self._returned = self._nobody()
-        self._turn: Turn | None = None
-        """The last step of turns."""
         self._steps = 0
 
     def run_group(self, group: Triple) -> None:
@@ -157,12 +154,12 @@ class _Machine:
         self._values.start_group()
         self._accesses.start_group()
         self._boxes = Boxes(self._values, self._accesses, self._faults, self._space.items, self._clocks.get("local"))
-        self._returned, self._steps, self._turn = self._nobody(), 0, None
+        self._returned, self._steps, self._turns = self._nobody(), 0, Turns(self._faults)
         for clock in self._clocks.values():
             clock.start_group()
         self._run_course(self._kernel.body, ~self._nobody())
         self._boxes.end()
-        self._check_turns()
+        self._turns.end()
 
     def _run_course(self, block: Block, items: Data) -> None:
         course = self._course
@@ -241,7 +238,7 @@ class _Machine:
             case DescribeMatrix() | InitBoxes() | CopyBox() | AwaitBoxes() | ReleaseBoxes():
                 self._boxes.run(stmt, items)
             case Turn():
-                self._take_turn(stmt, active)
+                self._turns.take(stmt, self._together(stmt, active))
         return active
 
     def _specialise(self, stmt: If, active: Data, held: Data) -> Data:
@@ -262,25 +259,6 @@ class _Machine:
         self._boxes.sides.run()
         self._boxes.sides = None
         return active
-
-    def _take_turn(self, stmt: Turn, active: Data) -> None:
-        """Checks the order of turns. In lock step all warpgroups have theirs at once."""
-        items = self._together(stmt, active)
-        before = "close" if self._turn is None else self._turn.what
-        if before not in _TURNS[stmt.what]:
-            fact = f"turns: {stmt.what} comes behind {before}"
-            self._faults.fail(IRError, fact, stmt, f"let it come behind {' or '.join(_TURNS[stmt.what])}")
-        if items.size != stmt.warpgroups * WARPGROUP or items[0]:
-            fact = f"{stmt.warpgroups} warpgroups take turns, and {items.size} work-items come from {items[0]} on"
-            self._faults.fail(
-                IRError, fact, stmt, "let the first warpgroups of the group take turns, all that come here"
-            )
-        self._turn = stmt
-
-    def _check_turns(self) -> None:
-        if self._turn is not None and self._turn.what != "close":
-            fact = "a group ends while warpgroups take turns"
-            self._faults.fail(IRError, fact, self._turn, "close them behind the last one")
 
     def _together(self, stmt: GroupStmt, active: Data) -> Data:
         """The work-items that come to a statement: a whole side where warps specialise, or the group."""
