@@ -38,8 +38,9 @@ HELPERS = {
     "asynchronous": (
         "copy_async", "commit_copies", "await_copies", "await_products", "begin_products", "end_products", "matrix_at",
         "warpgroup_multiply", "describe_matrix", "describe_tf32", "init_boxes", "copy_box", "await_boxes",
-        "release_boxes", "open_turn", "await_turn", "pass_turn", "close_turn", "take_registers", "leave_registers",
+        "release_boxes",
     ),
+    "specialising": ("open_turn", "await_turn", "pass_turn", "close_turn", "take_registers", "leave_registers"),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),
     "division": ("first_reciprocal", "first_reciprocal_root", "lanes_div", "lanes_sqrt"),
     "random": ("philox", "normal_bits"),

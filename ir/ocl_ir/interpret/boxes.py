@@ -87,8 +87,6 @@ class Boxes:
         self._values, self._accesses, self._faults = values, accesses, faults
         self._items, self._clock = items, clock
         self._barriers: dict[tuple[int, int], _Barrier] = {}
-        self._awaited: dict[int, Data] = {}
-        """Who has waited for the last turn with boxes of each barrier."""
         self.sides: Sides | None = None
         """Where warps specialise, who may bring what a wait is for."""
 
@@ -212,8 +210,6 @@ class Boxes:
             self._passed(barrier, own)
             for begun in barrier.begun:
                 begun.finish(barrier.awaited)
-            if barrier.begun:
-                self._awaited[id(barrier)] = barrier.awaited
             barrier.begun, barrier.releases, barrier.turns = [], [], barrier.turns + 1
 
     def _passed(self, barrier: _Barrier, items: Data) -> None:
@@ -237,7 +233,8 @@ class Boxes:
             releases = self._barrier(stmt, number, own).releases
             for team in teams:
                 by = own[own // stmt.size == team]
-                releases.append(_Release(by, interval, [each for each in self._awaited.values() if each[by].any()]))
+                behind = [each.awaited for each in self._barriers.values() if each.awaited[by].any()]
+                releases.append(_Release(by, interval, behind))
 
     def _barrier(self, stmt: CopyBox | AwaitBoxes | ReleaseBoxes, number: int, items: Data) -> _Barrier:
         self._accesses.reach(stmt, ATOMIC, stmt.barriers, np.full(items.size, number), items)

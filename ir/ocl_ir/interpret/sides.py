@@ -71,7 +71,7 @@ class Sides:
         except _Abandoned:
             pass
         except BaseException as failure:  # noqa: BLE001  # raised again by `run`
-            self._failure = failure
+            self._failure = self._failure or failure
         self._progress += 1
         following = self._following(number)
         self._running.remove(number)
@@ -86,7 +86,7 @@ class Sides:
         if following != number:
             self._wake_up(following)
             self._wake[number].acquire()
-            self.check()
+        self.check()
 
     def _following(self, number: int) -> int:
         at = self._running.index(number) + 1

@@ -48,7 +48,7 @@ MOST_BOX_ROWS = 256
 ALIGNMENT = 1024
 """Bytes that divide the address of an operand of a product."""
 UNIT_REGISTERS = 1 << 16
-"""Of a unit of the device, for all work-items of a group that specialises."""
+"""Of a unit of the device, for all groups that it has at once; one, where warps specialise."""
 
 
 def registers_of(items: int) -> int:

@@ -44,6 +44,6 @@ def convolution_by_winograd(x: Node, weights: Node, taps: Sequence[Taps], groups
         return None
     if tiles * TAKEN**2 * _LEAST_SAVED > results * TAPS**2 or max(channels, made) * of_image > MOST_TILES:
         return None
-    before, behind = tuple(each.before for each in taps), tuple(each.behind for each in taps)
-    algorithm = WinogradConvolution((before[0], before[1]), (behind[0], behind[1]))
+    down, across = taps
+    algorithm = WinogradConvolution((down.before, across.before), (down.behind, across.behind))
     return graph.custom_call(algorithm, x, weights, where=where)

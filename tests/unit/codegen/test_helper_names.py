@@ -10,10 +10,7 @@ from ocl_ir.types import F16, F32, U32
 from ocl_runtime.codegen.helpers import WarpgroupTypes
 from ocl_runtime.codegen.templates import HELPERS
 
-NUMBERED = (
-    "await_copies", "await_products", "open_turn", "await_turn", "pass_turn", "close_turn", "take_registers",
-    "leave_registers",
-)  # fmt: skip
+NUMBERED = ("await_copies", "await_products", *HELPERS["specialising"])
 """Helpers with a number behind their names."""
 FUNCTIONS = sorted(
     {*HELPERS["matrix_instructions"], *HELPERS["asynchronous"]} - {*NUMBERED, "warpgroup_multiply"}

@@ -31,20 +31,20 @@ class Pair:
         self.k = k = KernelBuilder("pair", group_size=(GROUP, 1, 1))
         self.y = k.pointer("y", U32)
         self.cell = k.array(U32, 1, hint="cell")
-        self.given, self.taken = k.array(U64, 1, hint="given"), k.array(U64, 1, hint="taken")
+        self.full, self.empty = k.array(U64, 1, hint="full"), k.array(U64, 1, hint="empty")
         self.item = k.item("local_id", hint="item")
         with k.if_(self.item == 0):
-            k.init_boxes(self.given, 1, 1)
-            k.init_boxes(self.taken, 1, WARPS)
+            k.init_boxes(self.full, 1, 1)
+            k.init_boxes(self.empty, 1, WARPS)
         k.barrier()
 
     def take(self, count: int = 4, *, waits: bool = True) -> None:
         k, total = self.k, self.k.variable(0, U32, "total")
         with k.for_(0, count, hint="i") as i:
             if waits:
-                k.await_boxes(self.given, 0, i & 1)
+                k.await_boxes(self.full, 0, i & 1)
             k.assign(total, total * 10 + k.load(self.cell, 0))
-            k.release_boxes(self.taken, 0)
+            k.release_boxes(self.empty, 0)
         with k.if_(self.item == 0):
             k.store(self.y, 0, total)
 
@@ -52,10 +52,10 @@ class Pair:
         k = self.k
         with k.if_(self.item < WARPGROUP + 32), k.for_(0, count, hint="i") as i:
             if waits:
-                k.await_boxes(self.taken, 0, (i + 1) & 1)
+                k.await_boxes(self.empty, 0, (i + 1) & 1)
             with k.if_(self.item == WARPGROUP):
                 k.store(self.cell, 0, i + 1)
-            k.release_boxes(self.given, 0)
+            k.release_boxes(self.full, 0)
 
     def build(self, first: Callable[[], None], second: Callable[[], None]) -> Kernel:
         with self.k.if_(self.item < WARPGROUP, (256, 24)):
@@ -90,18 +90,18 @@ def test_who_does_not_wait_is_found_out(who: str) -> None:
         result(pair.build(waits["take"], waits["give"]))
 
 
-@pytest.mark.parametrize(("taken", "given"), [(5, 4), (4, 6)])
-def test_all_waiting_in_vain_is_an_error(taken: int, given: int) -> None:
+@pytest.mark.parametrize(("takes", "gives"), [(5, 4), (4, 6)])
+def test_all_waiting_in_vain_is_an_error(takes: int, gives: int) -> None:
     pair = Pair()
     with pytest.raises(IRError, match=r"0 boxes for barrier 0, which waits for (1|4)"):
-        result(pair.build(lambda: pair.take(taken), lambda: pair.give(given)))
+        result(pair.build(lambda: pair.take(takes), lambda: pair.give(gives)))
 
 
 def test_a_failure_of_one_side_ends_the_other() -> None:
     pair = Pair()
 
     def fail() -> None:
-        pair.k.await_boxes(pair.given, 0, 2)
+        pair.k.await_boxes(pair.full, 0, 2)
 
     with pytest.raises(IRError, match="a wait for parity 2"):
         result(pair.build(pair.take, fail))

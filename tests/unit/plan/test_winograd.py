@@ -64,11 +64,11 @@ def test_a_large_element_leaves_its_rounding_in_its_windows_only() -> None:
     x[0, 0, 4, 5], w[0, 0, 1, 1] = 1e30, 1
     desk = Desk(FMA)
     root = graph.custom_call(WinogradConvolution((0, 0), (0, 0)), desk.buffer(x), desk.buffer(w))
-    found = desk.values(root)[0, 0]
+    result = desk.values(root)[0, 0]
     far = np.ones((8, 8), bool)
     far[2:5, 3:6] = False
-    assert (found[far] == 1).all()
-    assert found[3, 4] == np.float32(1e30)
+    assert (result[far] == 1).all()
+    assert result[3, 4] == np.float32(1e30)
 
 
 GPU = replace(FMA, compute_units=132)

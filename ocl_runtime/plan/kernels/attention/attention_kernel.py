@@ -48,14 +48,17 @@ def queries(length: int, *, masked: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class AttentionForm:
-    """The key of the kernel: the dtype, the length of queries, keys and values, whether it is causal, and whether it
-    has a mask."""
+    """The key of the kernel: the dtype, the length of queries, keys and values, and whether it is causal."""
 
     dtype: DType
     length: int
     causal: bool
-    masked: bool
     specs: tuple[Spec, ...]
+
+    @property
+    def masked(self) -> bool:
+        """Whether there is a mask."""
+        return any(spec.name == "mask" for spec in self.specs)
 
 
 def build(form: AttentionForm) -> Kernel:
@@ -66,7 +69,7 @@ def build(form: AttentionForm) -> Kernel:
 class _Builder(Parts):
     def __init__(self, form: AttentionForm) -> None:
         computing = warpgroups(form.length, masked=form.masked)
-        self._causal, self._queries = form.causal, computing * ROWS
+        self._causal, self._queries = form.causal, queries(form.length, masked=form.masked)
         sizes = f"{form.dtype}, {form.length} long, {self._queries} queries, {KEYS} keys at a time"
         note = f"y = softmax(scale q kᵀ) v    {sizes}"
         super().__init__("attention", note, form.specs, form.dtype, form.length, computing)

@@ -92,7 +92,7 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
         _give_mask(parameters, mask, sizes)
     _give_logs(parameters, call.result, sizes.heads, sizes.n)
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
-    form = AttentionForm(q.dtype, sizes.length, algorithm.causal, masked, tuple(parameters.specs))
+    form = AttentionForm(q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
     kernel = lowering.kernels.get(form, attention_kernel.build)
     groups = _groups(algorithm, sizes.outer * sizes.heads * tiles, lowering)
     warpgroups = attention_kernel.warpgroups(sizes.length, masked=masked)

@@ -75,7 +75,7 @@ def _build(form: _MapsForm) -> Kernel:
     k = KernelBuilder("describe", group_size=(_GROUP, 1, 1), note="tensor maps of the operands of attention")
     sizes = Body.start(k, form.specs, U32, fp16=False).params
     item = k.global_id(0, "item")
-    number, word = k.let(item >> 5, "number"), item & (MAP_WORDS - 1)
+    number, word = k.op("udiv", item, k.const(MAP_WORDS, U32), hint="number"), item & (MAP_WORDS - 1)
     for name, box_rows in form.boxes:
         rows, columns = sizes[f"{name}_rows"], sizes[f"{name}_columns"]
         row_words, first = columns >> 1, sizes[f"{name}_map"]

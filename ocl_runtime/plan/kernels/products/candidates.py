@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ocl_ir.kernel.asynchronous import UNIT_REGISTERS
 from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.matrix_instructions import instruction_for
 from ocl_ir.types import BF16, F16, TF32, U32
@@ -53,8 +54,8 @@ _TRAFFIC = 2000
 """Bytes that the device moves in a clock."""
 _COPY = 7000
 """Clocks for a launch that copies."""
-_REGISTERS, _MORE_REGISTERS = 1 << 16, 56
-"""Of a unit of the device, and what a work-item of a warpgroup needs beside its sums."""
+_MORE_REGISTERS = 56
+"""What a work-item of a warpgroup needs beside its sums."""
 _RESERVED = 1024
 """Bytes of local memory that each group takes besides its own; barriers in front of what is aligned take as many."""
 _ROW = 16
@@ -301,7 +302,7 @@ def resident_groups(tile: WarpgroupTile, local_bytes: int, tile_bytes: int) -> i
     """How many groups of warpgroups, with so many bytes of local memory each, a unit of the device has room for: in
     local memory, of which the driver takes some for itself, and in registers."""
     registers = tile.items * (tile.width // 2 + _MORE_REGISTERS)
-    return max(1, min(tile_bytes // (local_bytes + _RESERVED), _REGISTERS // registers))
+    return max(1, min(tile_bytes // (local_bytes + _RESERVED), UNIT_REGISTERS // registers))
 
 
 def _units(tile: AnyTile) -> int:

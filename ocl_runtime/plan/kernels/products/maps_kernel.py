@@ -41,7 +41,7 @@ def build(form: MapsForm) -> Kernel:
     body = Body.start(k, form.specs, form.index, form.fp16)
     sizes, tile = body.params, form.tile
     item = k.global_id(0, "item", form.index)
-    number, word = k.let(item >> 5, "number"), item & (MAP_WORDS - 1)
+    number, word = k.op("udiv", item, body.const(MAP_WORDS), hint="number"), item & (MAP_WORDS - 1)
     with k.if_(number < sizes["matrices"]):
         axes = list(range(form.batch - 1, -1, -1))
         where = body.coordinates(number, axes, {axis: sizes[f"n{axis}"] for axis in range(form.batch)})
