@@ -25,7 +25,7 @@ from ocl_ir.kernel.grammar import (
     WarpgroupMultiply,
 )
 from ocl_ir.kernel.locals import Locals
-from ocl_ir.types import BOOL, F32, TF32, U16, U32, DType, Pointer, Vector, element, lanes
+from ocl_ir.types import BOOL, F32, F64, TF32, U16, U32, DType, Pointer, Vector, element, lanes
 from ocl_runtime.codegen.helpers import Made, Number, WarpgroupTypes
 from ocl_runtime.codegen.precedence import BINARY, Text
 from ocl_runtime.codegen.spelling import Dialect, memory_type, value_type
@@ -173,7 +173,7 @@ class Accesses:
                 self.helpers[f"await_{stmt.what}", Number(stmt.pending)] = None
                 return [f"await_{stmt.what}_{stmt.pending}()"]
             case DescribeMatrix():
-                name = "describe_tf32" if stmt.dtype is TF32 else "describe_matrix"
+                name = {TF32: "describe_tf32", F64: "describe_f64"}.get(stmt.dtype, "describe_matrix")
                 self.helpers[name, U32] = None
                 table, source = self.address(stmt.table, stmt.slot), self.address(stmt.source, stmt.source_index)
                 numbers = [self.operand(number).text for number in (stmt.word, stmt.columns, stmt.rows, stmt.row_words)]

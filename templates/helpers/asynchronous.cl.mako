@@ -80,7 +80,7 @@ static inline void end_products(void)
 }
 </%def>
 ##
-<%def name="tensor_map(name, what, type, comment, columns)">\
+<%def name="tensor_map(name, what, type, comment, columns, unit=4)">\
 /* A word of a tensor map: a matrix of ${what}, copied in boxes of ${columns} columns whose units of 16 bytes are swizzled. */
 static inline void ${name}(__global uint *map, __global const void *source, const uint word, const uint columns,
 ${" " * len(f"static inline void {name}(")}const uint rows, const uint row_words, const uint box_rows)
@@ -88,7 +88,7 @@ ${" " * len(f"static inline void {name}(")}const uint rows, const uint row_words
     const ulong address = (ulong)source;
     map[word] = word == 0 ? (uint)address : word == 1 ? (uint)(address >> 32)
         : word == 2 ? ${type} /* two axes, ${comment}, swizzled in 128 bytes, promoted in L2 */
-        : word == 3 ? row_words / 4 /* units of 16 bytes from row to row */
+        : word == 3 ? row_words / ${unit} /* units of 16 bytes from row to row */
         : word == 8 ? columns - 1 : word == 9 ? rows - 1
         : word == 13 ? ${columns - 1}u << 24 : word == 14 ? box_rows - 1
         : word == 16 ? 128 * box_rows : word == 18 ? 0x400 : 0;
@@ -101,6 +101,10 @@ ${tensor_map("describe_matrix", "16-bit elements", "1 << 4 | 10 << 7 | 3 << 13 |
 ##
 <%def name="describe_tf32(t)">\
 ${tensor_map("describe_tf32", "float32", "1 << 4 | 7 << 7 | 3 << 13 | 1 << 16 | 2 << 17", "float32 rounded to tf32", 32)}\
+</%def>
+##
+<%def name="describe_f64(t)">\
+${tensor_map("describe_f64", "64-bit elements", "1 << 4 | 4 << 7 | 3 << 13 | 2 << 17", "64-bit integers", 16, 2)}\
 </%def>
 ##
 <%def name="init_boxes(t)">\

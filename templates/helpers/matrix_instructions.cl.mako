@@ -3,14 +3,18 @@
 ##
 ## ---------------------------------------------------------------------- NVIDIA: PTX
 ##
-<%def name="mma(name, shape, number, registers, constraint, letter)">\
-static inline ${number}4 ${name}(const ${registers}4 a, const ${registers}2 b, const ${number}4 sums)
+<%def name="mma(name, shape, number, registers, constraint, letter, left=4, right=2)">\
+<%
+    numbered = lambda first, count: ", ".join(f"%{first + i}" for i in range(count))
+    given = lambda operand, count: ", ".join(f'"{constraint}"({operand}.s{i})' for i in range(count))
+%>\
+static inline ${number}4 ${name}(const ${registers}${left} a, const ${registers}${right} b, const ${number}4 sums)
 {
     ${number} s0 = sums.s0, s1 = sums.s1, s2 = sums.s2, s3 = sums.s3;
-    asm volatile("mma.sync.aligned.${shape} {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.${shape} {%0, %1, %2, %3}, {${numbered(4, left)}}, {${numbered(4 + left, right)}}, {%0, %1, %2, %3};"
                  : "+${letter}"(s0), "+${letter}"(s1), "+${letter}"(s2), "+${letter}"(s3)
-                 : "${constraint}"(a.s0), "${constraint}"(a.s1), "${constraint}"(a.s2), "${constraint}"(a.s3),
-                   "${constraint}"(b.s0), "${constraint}"(b.s1));
+                 : ${given("a", left)},
+                   ${given("b", right)});
     return (${number}4)(s0, s1, s2, s3);
 }
 </%def>
@@ -31,8 +35,8 @@ ${mma("mma_tf32", "m16n8k8.row.col.f32.tf32.tf32.f32", "float", "uint", "r", "f"
 </%def>
 ##
 <%def name="mma_f64(t)">\
-/* A 16 x 8 matrix times an 8 x 8 one is added to sums. */
-${mma("mma_f64", "m16n8k8.row.col.f64.f64.f64.f64", "double", "double", "d", "d")}\
+/* A 16 x 16 matrix times a 16 x 8 one is added to sums. */
+${mma("mma_f64", "m16n8k16.row.col.f64.f64.f64.f64", "double", "double", "d", "d", 8, 4)}\
 </%def>
 ##
 ## ---------------------------------------------------------------------- AMD: clang's builtins

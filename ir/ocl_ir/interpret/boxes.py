@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +32,6 @@ from ocl_ir.kernel.asynchronous import (
 )
 from ocl_ir.kernel.grammar import Operand, Stmt
 
-_ROW_WORDS = ROW_BYTES // 4
-
 
 class _Description(NamedTuple):
     """A matrix, in the interpreter's own form: numbers of 64 bits."""
@@ -44,7 +42,7 @@ class _Description(NamedTuple):
     row_words: int
     box_rows: int
     size: int
-    """Bytes of an element: a half or a float32, which is rounded to tf32."""
+    """Bytes of an element: a half, a float32, which is rounded to tf32, or a float64."""
 
 
 class _Begun(NamedTuple):
@@ -78,6 +76,14 @@ class _Barrier:
 
 def _is_complete(barrier: _Barrier) -> bool:
     return len(barrier.begun) + len(barrier.releases) >= barrier.boxes
+
+
+@lru_cache(maxsize=64)
+def _places(rows: int, size: int, word: int) -> Data:
+    """Where the words of a box lie, of elements and words of so many bytes."""
+    lies = Swizzled(turned=True, block=0, size=size)
+    firsts = range(0, lies.row, word // size)
+    return np.array([[lies.place(row, first) // word for first in firsts] for row in range(rows)])
 
 
 class Boxes:
@@ -148,7 +154,8 @@ class Boxes:
             self._number(operand, items) for operand in (stmt.slot, stmt.column, stmt.row, stmt.number)
         )
         barrier = self._barrier(stmt, number, items)
-        index, width = self._values.at(stmt.index, items), stmt.rows * _ROW_WORDS
+        word = self._accesses.memories[stmt.pointer.id].pointer.dtype
+        index, width = self._values.at(stmt.index, items), stmt.rows * ROW_BYTES // word.size
         local, to = self._accesses.reach(
             stmt, WRITE, stmt.pointer, index, items, width=width, align=ALIGNMENT, noted=False
         )
@@ -158,7 +165,7 @@ class Boxes:
             words = self._box(stmt, items, slot, row, column)
             local.end(WRITE, to)
             self._accesses.arrive(stmt, local, to, items, awaited)
-            local.put(to, words)
+            local.put(to, words.view(local.data.dtype))
 
         barrier.begun.append(_Begun(stmt, finish))
 
@@ -172,9 +179,9 @@ class Boxes:
         if matrix.box_rows != stmt.rows:
             fact = f"a box of {stmt.rows} rows of a matrix that is described for boxes of {matrix.box_rows}"
             self._faults.fail(IRError, fact, stmt, "describe the matrix for these boxes, in a launch before")
-        lies = Swizzled(turned=True, block=0, size=matrix.size)
-        pack = 4 // matrix.size
-        rows, columns = np.indices((stmt.rows, lies.row))
+        source_word = self._accesses.memories[stmt.source.id].pointer.dtype.size
+        pack = source_word // matrix.size
+        rows, columns = np.indices((stmt.rows, ROW_BYTES // matrix.size))
         row, column = first_row + rows, first_column + columns
         inside = (row < matrix.rows) & (column < matrix.columns)
         part = (pack * (matrix.begin + row * matrix.row_words) + column)[inside]
@@ -182,11 +189,12 @@ class Boxes:
         if part.size:
             reader = np.repeat(items, part.size)
             source, positions = self._accesses.reach(stmt, READ, stmt.source, part // pack, reader)
-            taken = source.data[positions] >> (part % pack * 16).astype(np.uint32)
-            elements[inside] = tf32.to_even(taken.view(np.float32)) if pack == 1 else taken
-        words = np.zeros(stmt.rows * _ROW_WORDS, np.uint32)
-        places = np.array([[lies.place(y, x) // 4 for x in range(0, lies.row, pack)] for y in range(stmt.rows)])
-        words[places] = elements.view(np.uint32)
+            taken = source.data[positions].view(f"u{source_word}")
+            if pack > 1:
+                taken = taken >> (part % pack * 16).astype(np.uint32)
+            elements[inside] = tf32.to_even(taken.view(np.float32)) if matrix.size == 4 else taken
+        words = np.zeros(stmt.rows * ROW_BYTES // source_word, f"u{source_word}")
+        words[_places(stmt.rows, matrix.size, source_word)] = elements.view(words.dtype)
         return words
 
     def _await(self, stmt: AwaitBoxes, items: Data) -> None:

@@ -159,9 +159,13 @@ class Shadow:
         has_come = np.zeros(self._size, np.bool_)
         has_come[cells] = True
         stamp = int(self._clock.stamps(items[:1], statement)[0])
-        self._arrivals = [arrival for arrival in self._arrivals if not self._clock.is_over(arrival.stamp)]
+        self._arrivals = [arrival for arrival in self._arrivals if self._matters(arrival)]
         self._arrivals.append(Arrival(stamp, has_come, awaited))
         return race
+
+    def _matters(self, arrival: Arrival) -> bool:
+        """Whether there are work-items that have not waited for what came, and may come before it."""
+        return not arrival.awaited.all() and not self._clock.is_over(arrival.stamp)
 
     def met(self, kind: int, cells: Data, items: Data, statement: int) -> Race | None:
         """The race that it would be to touch cells."""

@@ -90,7 +90,7 @@ class DescribeMatrix(Statement):
     """Describes a matrix, from word `source[source_index]` on: `rows` of `columns` elements, whose beginnings are
     `row_words` words apart. Boxes of it have `box_rows` rows. The description takes 32 words from `table[slot]` on, in
     global memory, of which a work-item stores one, `word`; another kernel copies boxes by it. Elements are halves of
-    either `dtype`, or float32, which boxes round to tf32."""
+    either `dtype`, or float32, which boxes round to tf32, in words of 32 bits; or float64, which are words."""
 
     table: Value
     slot: Operand
@@ -116,8 +116,8 @@ class InitBoxes(Statement):
 @dataclass(frozen=True, slots=True)
 class CopyBox(Statement):
     """Begins to copy 128 bytes of each of `rows` rows of a matrix, which `table[slot]` describes and which lies in
-    `source`, to words of local memory from `pointer[index]` on, as `Swizzled` says of a turned operand: zeros where the
-    matrix has no elements. It counts for `barriers[number]`."""
+    `source`, to local memory from `pointer[index]` on, as `Swizzled` says of a turned operand: zeros where the matrix
+    has no elements. It counts for `barriers[number]`."""
 
     pointer: Value
     index: Operand

@@ -1,7 +1,7 @@
 """The matrix instructions that there are, and which document says how their work-items hold matrices.
 
 mma_*          NVIDIA, 32 work-items: "Matrix multiply-accumulate operation using mma instruction" of the PTX ISA, for
-               `mma.sync.m16n8k16` of halves and `m16n8k8` of tf32 and float64.
+               `mma.sync.m16n8k16` of halves and float64, and `m16n8k8` of tf32.
 mfma_*         AMD's CDNA, 64: the register mappings that AMD's matrix instruction calculator prints for
                `v_mfma_f32_16x16x16f16`, `v_mfma_f32_16x16x16bf16_1k`, `v_mfma_f32_16x16x4f32` and
                `v_mfma_f64_16x16x4f64`. Sums of float64 have other rows than those of float32.
@@ -29,7 +29,7 @@ def _mma(dtype: DType) -> MatrixInstruction:
     pack = 4 // dtype.size if dtype is not F64 else 1
     register, accumulator = (F64, F64) if dtype is F64 else (U32, F32)
     packed = (Digit(pack, "inner"),) if pack > 1 else ()
-    threads, beyond = Digit(4, "inner", pack), Digit(2, "inner", 4 * pack)
+    threads, beyond = Digit(4, "inner", pack), Digit(4 if dtype is F64 else 2, "inner", 4 * pack)
 
     def operand(own: Axis, *elements: Digit) -> MatrixLayout:
         return MatrixLayout(register, pack, (threads, Digit(8, own)), (*packed, *elements, beyond))

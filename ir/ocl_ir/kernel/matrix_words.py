@@ -19,12 +19,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ocl_ir.kernel.builder import KernelBuilder
-from ocl_ir.kernel.matrix_instruction import Axis, MatrixInstruction
+from ocl_ir.kernel.matrix_instruction import Axis, Digit, MatrixInstruction
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import TF32, U16, U32, U64, DType
 
 _VECTOR_BYTES = 16
 """Of one access to local memory."""
+_BANK_WORDS = 16
+"""Of 64 bits, that lie in different banks."""
 _ONE_BY_ONE = {"mma_f64"}
 """Instructions whose words are read alone: registers of float64 follow each other, and NVIDIA's compiler takes vectors
 of two apart, which took a quarter of the time."""
@@ -163,6 +165,10 @@ class WordLayout:
             return place
         return place % self.words.own * self.neighbours + place // self.words.own
 
+    def lane_moved(self, value: Ref, digit: Digit) -> Ref:
+        """Where the row or column of an instruction lies that the value of a lane's digit says."""
+        return value * self.moved(digit.step)
+
     @property
     def in_vectors(self) -> bool:
         """Whether vectors of a turned operand follow each other along its own axis, as lanes do."""
@@ -173,6 +179,13 @@ class WordLayout:
     def _exchanges(self) -> bool:
         """Whether halves of chunks are exchanged, so that rows lie in other banks: what is read one by one."""
         return self.turned and self.chunks.vector == 1
+
+    def _exchange(self, own: Ref) -> Ref:
+        """What places of a chunk are exchanged by, in a row of an operand: by as many words as lanes have next to each
+        other, so often that the rows that a half of the lanes read together lie in all banks."""
+        lanes, chunk = self.words.inner, self.chunks.chunk
+        step = max(1, _BANK_WORDS // chunk)
+        return (own & (chunk // lanes - 1) * step) * (lanes // step)
 
     @property
     def _row(self) -> int:
@@ -197,7 +210,7 @@ class WordLayout:
             return (number * (chunk // vector) + row) * self._row + own * vector + rest
         if self.turned:
             if self._exchanges:
-                within = within ^ ((own & 2) * 2)
+                within = within ^ self._exchange(own)
             return (number * self.length + own) * chunk + within
         if vector > 1 and self.each > 1 and self.words.inner > 1:
             within = k.op("urem", within, self.each) * self.words.inner + k.op("udiv", within, self.each)
@@ -217,7 +230,7 @@ class WordLayout:
             return [_plus(own * self.chunks.vector, inner_lane, self.each // self.chunks.vector * self._row)]
         if self._exchanges:
             row = _plus(own * self.chunks.chunk, inner_lane, 1)
-            return [row + ((own & 2) * 2 ^ self.words.inner * word) for word in range(self.each)]
+            return [row + (self._exchange(own) ^ self.words.inner * word) for word in range(self.each)]
         if self.turned:
             return [_plus(own * self.chunks.chunk, inner_lane, self.each)]
         return [_plus(own, inner_lane, self._row)]

@@ -50,7 +50,7 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.kernel.names import names
 from ocl_ir.kernel.source_kernel import SourceKernel
 from ocl_ir.program_ops import InlineC
-from ocl_ir.types import TF32, Pointer, Vector, lanes
+from ocl_ir.types import Pointer, Vector, lanes
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ class _Printer:
                 table, source = self._at(stmt.table, stmt.slot), self._at(stmt.source, stmt.source_index)
                 table += f" word {self._of(stmt.word)}"
                 lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)} words"
-                of = f" of {stmt.dtype}" if stmt.dtype is TF32 else ""
+                of = f" of {stmt.dtype}" if stmt.dtype.size > 2 else ""
                 return f"describe {table} = {source}{of}, {lengths}, boxes of {stmt.box_rows} rows"
             case InitBoxes():
                 return f"init {self._of(stmt.barriers)}[0..{stmt.count}], {stmt.boxes} boxes each"

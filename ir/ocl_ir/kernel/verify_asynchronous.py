@@ -34,10 +34,12 @@ from ocl_ir.kernel.grammar import (
     WarpgroupMultiply,
     walk,
 )
-from ocl_ir.types import BF16, BOOL, F16, F32, TF32, U32, U64, DType, Pointer, Space
+from ocl_ir.types import BF16, BOOL, F16, F32, F64, TF32, U32, U64, DType, Pointer, Space
 
 _DTYPES = frozenset({F16, BF16, TF32})
-"""Of operands of products, and of matrices of which boxes are copied."""
+"""Of operands of products."""
+_WORDS = {F16: U32, BF16: U32, TF32: U32, F64: F64}
+"""Of matrices of which boxes are copied, the words of global memory, by what their elements are."""
 _COLUMNS = range(8, 257, 8)
 """Of the products that there are instructions for."""
 _MOST_TURNS = 8
@@ -136,26 +138,28 @@ def _layout(stmt: WarpgroupMultiply, lies: Swizzled, own: int) -> Iterator[Fault
 
 
 def box_types(kernel: Kernel) -> Iterator[Fault]:
-    """Boxes are words that go from global to local memory, by descriptions in words of global memory; barriers of 64
-    bits in local memory count them."""
+    """Boxes are words, or float64, that go from global to local memory, by descriptions in words of global memory;
+    barriers of 64 bits in local memory count them."""
     for stmt in walk(kernel.body):
         match stmt:
             case DescribeMatrix():
                 yield from _memory(kernel, stmt, stmt.table, U32, "global")
-                yield from _memory(kernel, stmt, stmt.source, U32, "global")
+                yield from _memory(kernel, stmt, stmt.source, _WORDS.get(stmt.dtype, U32), "global")
                 numbers = stmt.slot, stmt.word, stmt.source_index, stmt.columns, stmt.rows, stmt.row_words
                 yield from _indices(kernel, stmt, numbers)
                 yield from _box_rows(stmt, stmt.box_rows)
-                if stmt.dtype not in _DTYPES:
-                    yield Fault(f"no box is copied of {stmt.dtype}", stmt, "describe a matrix of f16, bf16 or tf32")
+                if stmt.dtype not in _WORDS:
+                    remedy = f"describe a matrix of one of {', '.join(map(str, _WORDS))}"
+                    yield Fault(f"no box is copied of {stmt.dtype}", stmt, remedy)
             case InitBoxes():
                 yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
                 if stmt.count < 1 or stmt.boxes < 1:
                     fact = f"{stmt.count} barriers for {stmt.boxes} boxes"
                     yield Fault(fact, stmt, "make one barrier or more, for one box or more")
             case CopyBox():
-                yield from _memory(kernel, stmt, stmt.pointer, U32, "local")
-                yield from _memory(kernel, stmt, stmt.source, U32, "global")
+                word = F64 if _leads_to(stmt.source, F64, "global") else U32
+                yield from _memory(kernel, stmt, stmt.pointer, word, "local")
+                yield from _memory(kernel, stmt, stmt.source, word, "global")
                 yield from _memory(kernel, stmt, stmt.table, U32, "global")
                 yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
                 yield from _indices(kernel, stmt, (stmt.index, stmt.slot, stmt.column, stmt.row, stmt.number))

@@ -260,7 +260,7 @@ def test_memory_that_is_described_differs_between_work_items(case: Case) -> None
 def matrix(use: bool = True) -> tuple[Kernel, MatrixMultiply]:
     k = KernelBuilder("matrix", group_size=(32, 1, 1))
     out = k.pointer("out", F64)
-    left, right, sums = (k.const(value, Vector(F64, count)) for value, count in ((1.0, 4), (2.0, 2), (3.0, 4)))
+    left, right, sums = (k.const(value, Vector(F64, count)) for value, count in ((1.0, 8), (2.0, 4), (3.0, 4)))
     products = k.matrix_multiply(INSTRUCTIONS["mma_f64"], left, right, sums)
     if use:
         k.store(out, 0, k.op("extract", products, 0))
@@ -271,7 +271,7 @@ def matrix(use: bool = True) -> tuple[Kernel, MatrixMultiply]:
 def test_matrix_instruction_in_text_and_name() -> None:
     kernel, stmt = matrix()
     assert names(kernel)[stmt.result.id] == "sums"
-    line = "let sums: f64x4 = matrix 1.0:f64x4 @ 2.0:f64x2 + 3.0:f64x4 by mma_f64"
+    line = "let sums: f64x4 = matrix 1.0:f64x8 @ 2.0:f64x4 + 3.0:f64x4 by mma_f64"
     assert line in [each.strip() for each in text(kernel).splitlines()]
     assert defined(stmt) == stmt.result
 
@@ -290,7 +290,7 @@ def test_matrix_instruction_without_use_is_dead(used: bool) -> None:
 
 def test_work_of_a_matrix_instruction() -> None:
     kernel, _ = matrix(use=False)
-    assert operations(kernel, [0]) == 16 * 8 * 8 / 32
+    assert operations(kernel, [0]) == 16 * 16 * 8 / 32
 
 
 def test_operands_of_a_matrix_instruction_can_be_replaced() -> None:

@@ -13,7 +13,7 @@ from ocl_ir.kernel.asynchronous import BOX_COLUMNS, MAP_WORDS, WARPGROUP, Swizzl
 from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.verify import verify
-from ocl_ir.types import F16, F32, TF32, U32, U64, DType
+from ocl_ir.types import F16, F32, F64, TF32, U32, U64, DType
 from tests.support.warpgroups import laid
 
 GROUP = 8
@@ -24,7 +24,7 @@ BOX_WORDS = ROWS * BOX_COLUMNS // 2
 
 def describing(box_rows: int = ROWS, dtype: DType = F16) -> Kernel:
     k = KernelBuilder("describe")
-    source, table = k.pointer("source", U32, align=16), k.pointer("table", U32, align=128)
+    source, table = k.pointer("source", F64 if dtype is F64 else U32, align=16), k.pointer("table", U32, align=128)
     begin, columns, rows, row_words = (k.scalar(name, U32) for name in ("begin", "columns", "rows", "row_words"))
     sizes = {"columns": columns, "rows": rows, "row_words": row_words}
     k.describe_matrix((table, MAP_WORDS, k.global_id()), (source, begin), **sizes, box_rows=box_rows, dtype=dtype)
@@ -140,6 +140,35 @@ def test_boxes_of_float32_are_rounded_to_tf32(row: int, column: int) -> None:
     whole[:20, :64] = np.where(np.isnan(numbers), np.nan, even)
     want = laid(whole[row : row + ROWS, column : column + 32], Swizzled(turned=True, block=0, size=4), TF32, BOX_WORDS)
     np.testing.assert_array_equal(b.result(arguments)[:BOX_WORDS].view("f4"), want.view("f4"))
+
+
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (8, 16), (30, 3), (0, 60)])
+def test_boxes_of_float64_are_copied_as_they_are(row: int, column: int) -> None:
+    numbers = np.random.default_rng(4).standard_normal((40, 64))
+    table, sizes = np.zeros(2 * MAP_WORDS, "u4"), {"begin": 2, "columns": 62, "rows": 40, "row_words": 64}
+    source = np.concatenate([np.full(2, 9.0), numbers.ravel()])
+    run(describing(dtype=F64), {"source": source, "table": table, **sizes}, (MAP_WORDS,))
+    k = KernelBuilder("boxes", group_size=(GROUP, 1, 1))
+    memory, maps, out = k.pointer("source", F64, align=16), k.pointer("table", U32, align=128), k.pointer("out", F64)
+    stage, there = k.array(F64, 2 * 16 * ROWS, align=1024, hint="stage"), k.array(U64, 1, hint="there")
+    item = k.item("local_id", hint="item")
+    with k.if_(item == 0):
+        k.init_boxes(there, 1, 1)
+    k.barrier()
+    with k.if_(item == 0):
+        box_at = {"column": column, "row": row, "rows": ROWS}
+        k.copy_box((stage, 16 * ROWS), memory, (maps, MAP_WORDS), **box_at, barrier=(there, 0))
+    k.await_boxes(there, 0, 0)
+    with k.for_(item, 16 * ROWS, GROUP) as j:
+        k.store(out, j, k.load(stage, 16 * ROWS + j))
+    verify(k.build())
+    got = np.zeros(16 * ROWS)
+    run(k.build(), {"source": source, "table": table, "out": got}, (GROUP,))
+    whole = np.zeros((40 + ROWS, 64 + 16))
+    whole[:40, :62] = numbers[:, :62]
+    lies = Swizzled(turned=True, block=0, size=8)
+    for y, x in np.ndindex(ROWS, 16):
+        assert got[lies.place(y, x) // 8] == whole[row + y, column + x]
 
 
 def test_several_boxes_of_one_turn() -> None:

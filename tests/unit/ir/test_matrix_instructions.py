@@ -31,10 +31,15 @@ PTX = {
         ),
         lambda lane, i: (lane % 4 * 2 + (i & 1) + (8 if i >= 2 else 0), lane // 4),
     ),
-    # "… mma.m16n8k8": .tf32 and .f64
+    # "… mma.m16n8k8": .tf32
     "words": (
         lambda lane, i: (lane // 4 + (0 if i in {0, 2} else 8), lane % 4 + (0 if i in {0, 1} else 4)),
         lambda lane, i: (lane % 4 + (0 if i == 0 else 4), lane // 4),
+    ),
+    # "… mma.m16n8k16 with .f64 floating point type"
+    "doubles": (
+        lambda lane, i: (lane // 4 + (8 if i % 2 else 0), (i * 2 - 2 if i % 2 else i * 2) + lane % 4),
+        lambda lane, i: (lane % 4 + i * 4, lane // 4),
     ),
     "sums": (lambda lane, i: (lane // 4 + (0 if i < 2 else 8), lane % 4 * 2 + (i & 1)),),
 }
@@ -66,7 +71,8 @@ INTEL = {
 }
 DOCUMENTED: dict[str, tuple[Places, Places, Places]] = {
     **{f"mma_{dtype}": (*PTX["halves"], *PTX["sums"]) for dtype in ("f16", "bf16")},
-    **{f"mma_{dtype}": (*PTX["words"], *PTX["sums"]) for dtype in ("tf32", "f64")},
+    "mma_tf32": (*PTX["words"], *PTX["sums"]),
+    "mma_f64": (*PTX["doubles"], *PTX["sums"]),
     **{f"mfma_{dtype}": (*CDNA["halves"], *CDNA["sums"]) for dtype in ("f16", "bf16")},
     "mfma_f32": (*CDNA["words"], *CDNA["sums"]),
     "mfma_f64": (*CDNA["words"], *CDNA["sums of f64"]),
@@ -75,7 +81,7 @@ DOCUMENTED: dict[str, tuple[Places, Places, Places]] = {
     **{f"xmx{size}_{dtype}": INTEL[size] for size in (8, 16) for dtype in ("f16", "bf16")},
 }
 SHAPES = {
-    "mma_f16": (32, 16, 16, 8), "mma_bf16": (32, 16, 16, 8), "mma_tf32": (32, 16, 8, 8), "mma_f64": (32, 16, 8, 8),
+    "mma_f16": (32, 16, 16, 8), "mma_bf16": (32, 16, 16, 8), "mma_tf32": (32, 16, 8, 8), "mma_f64": (32, 16, 16, 8),
     "mfma_f16": (64, 16, 16, 16), "mfma_bf16": (64, 16, 16, 16), "mfma_f32": (64, 16, 4, 16),
     "mfma_f64": (64, 16, 4, 16), "wmma_f16": (32, 16, 16, 16), "wmma_bf16": (32, 16, 16, 16),
     "wmma_gfx12_f16": (32, 16, 16, 16), "wmma_gfx12_bf16": (32, 16, 16, 16), "xmx8_f16": (8, 8, 16, 8),
@@ -83,7 +89,7 @@ SHAPES = {
 }  # fmt: skip
 """Work-items, rows, places along the inner axis, and columns, by the names of the vendors' instructions."""
 REGISTERS = {
-    "mma_f16": (U32, 4, 2), "mma_bf16": (U32, 4, 2), "mma_tf32": (U32, 4, 2), "mma_f64": (F64, 4, 2),
+    "mma_f16": (U32, 4, 2), "mma_bf16": (U32, 4, 2), "mma_tf32": (U32, 4, 2), "mma_f64": (F64, 8, 4),
     "mfma_f16": (U32, 2, 2), "mfma_bf16": (U32, 2, 2), "mfma_f32": (F32, 1, 1), "mfma_f64": (F64, 1, 1),
     "wmma_f16": (U32, 8, 8), "wmma_bf16": (U32, 8, 8), "wmma_gfx12_f16": (U32, 4, 4), "wmma_gfx12_bf16": (U32, 4, 4),
     "xmx8_f16": (U32, 8, 8), "xmx8_bf16": (U32, 8, 8), "xmx16_f16": (U16, 8, 8), "xmx16_bf16": (U16, 8, 8),

@@ -149,15 +149,15 @@ SUMS = Value(52, Pointer(F32, "private"), "sums")
 STAGED = (Array(STAGE, 4096), Array(THERE, 2), Array(SUMS, 32))
 TURNED = Swizzled(turned=True, block=0)
 ONE = Value(60, F64, "one")
-FOUR, TWO = Value(61, Vector(F64, 4), "four"), Value(62, Vector(F64, 2), "two")
+FOUR, EIGHT = Value(61, Vector(F64, 4), "four"), Value(62, Vector(F64, 8), "eight")
 REGISTERS = (
     Let(ONE, "convert", (u(1),)),
     Let(FOUR, "splat", (ONE,)),
-    Let(TWO, "splat", (ONE,)),
+    Let(EIGHT, "splat", (ONE,)),
 )
 
 
-def matrix(name: str = "mma_f64", left: object = FOUR, right: object = TWO, type_: object = FOUR.type) -> Kernel:
+def matrix(name: str = "mma_f64", left: object = EIGHT, right: object = FOUR, type_: object = FOUR.type) -> Kernel:
     stmt = MatrixMultiply(Value(63, type_, "products"), INSTRUCTIONS[name], left, right, FOUR)  # type: ignore[arg-type]
     return body(*REGISTERS, stmt)
 
@@ -189,6 +189,9 @@ def turns(what: str, warpgroups: int = 2, size: tuple[int, int, int] = (256, 1, 
     return body(Turn(what, warpgroups), group_size=size)  # type: ignore[arg-type]
 
 
+DOUBLES = Value(64, Pointer(F64), "doubles")
+
+
 def described(**changes: object) -> Kernel:
     stmt = DescribeMatrix(K, u(0), N, Value(6, Pointer(U32), "m"), u(0), N, N, N, 64)
     params = (*PARAMS, Param(Value(6, Pointer(U32), "m")))
@@ -198,7 +201,8 @@ def described(**changes: object) -> Kernel:
 def boxes(*before: object, **changes: object) -> Kernel:
     """A kernel that copies a box."""
     stmt = CopyBox(STAGE, u(0), K, K, u(0), N, N, 64, THERE, u(0))
-    return body(*STAGED, LOAD_F, *before, replace(stmt, **changes))  # type: ignore[arg-type]
+    params = (*PARAMS, Param(DOUBLES))
+    return replace(body(*STAGED, LOAD_F, *before, replace(stmt, **changes)), params=params)  # type: ignore[arg-type]
 
 
 CASES = [
@@ -712,10 +716,10 @@ CASES = [
         replace(warpgroup(), group_size=(128, 2, 1)),
     ),
     # ------------------------------------------------------------------ matrices, and what goes on
-    Case("matrix_types", "a matrix instruction mma_f16 with f64x4", matrix("mma_f16"), matrix()),
-    Case("matrix_types", "mma_f64 with f64x2, f64x2, f64x4, f64x4", matrix(left=TWO), matrix()),
-    Case("matrix_types", "mma_f64 with f64x4, f64x4, f64x4, f64x4", matrix(right=FOUR), matrix()),
-    Case("matrix_types", "mma_f64 with f64x4, f64x2, f64x4, f32x4", matrix(type_=F4), matrix()),
+    Case("matrix_types", "a matrix instruction mma_f16 with f64x8", matrix("mma_f16"), matrix()),
+    Case("matrix_types", "mma_f64 with f64x4, f64x4, f64x4, f64x4", matrix(left=FOUR), matrix()),
+    Case("matrix_types", "mma_f64 with f64x8, f64x8, f64x4, f64x4", matrix(right=EIGHT), matrix()),
+    Case("matrix_types", "mma_f64 with f64x8, f64x4, f64x4, f32x4", matrix(type_=F4), matrix()),
     Case("waits_are_counted", "a wait for 'boxes'", body(Await("boxes", 0)), body(Await("products", 0))),  # type: ignore[arg-type]
     Case("waits_are_counted", "leaves -1 pending", body(Await("copies", -1)), body(Await("copies", 1))),
     Case("turns_are_of_warpgroups", "a step 'take' of turns", turns("take"), turns("await")),
@@ -810,6 +814,13 @@ CASES = [
     Case("box_types", "x is global f32* where", described(table=X), described()),
     Case("box_types", "no box is copied of f32", described(dtype=F32), described(dtype=TF32)),
     Case("box_types", "x is global f32* where", described(source=X), described()),
+    Case("box_types", "k is global u32* where boxes need f64", described(dtype=F64, source=K), described(dtype=F16)),
+    Case(
+        "box_types",
+        "stage is local u32* align 1024 where boxes need f64",
+        boxes(source=DOUBLES),
+        boxes(),
+    ),
     Case("box_types", "the number f is f32", described(columns=F), described()),
     Case("box_types", "the number f is f32", described(rows=F), described()),
     Case("box_types", "the number f is f32", described(row_words=F), described()),

@@ -86,7 +86,7 @@ def tile_of(monkeypatch: pytest.MonkeyPatch, warps: tuple[int, int], fragments: 
 
     def only(contraction: Contraction, _: Target) -> Any:
         turned = candidates.is_turned(contraction.sides[0]), candidates.is_turned(contraction.sides[1])
-        return WarpgroupTile(warps, (1, fragments), 32, room, TF32, turned, True), parts
+        return WarpgroupTile(warps, (1, fragments), 32, room, TF32, turned, boxes=True), parts
 
     monkeypatch.setattr(tiles, "chosen", only)
 

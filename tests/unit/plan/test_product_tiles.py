@@ -13,7 +13,8 @@ import pytest
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
-from ocl_ir.kernel.grammar import CopyAsync, CopyBox, Let, MatrixMultiply, Shuffle, WarpgroupMultiply, walk
+from ocl_ir.indices import Span
+from ocl_ir.kernel.grammar import Barrier, CopyAsync, CopyBox, Let, MatrixMultiply, Shuffle, WarpgroupMultiply, walk
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, F16
 from ocl_runtime.plan.fusion.values import Leaf
@@ -179,6 +180,43 @@ def test_operands_are_copied_in_both_ways(
         root = graph.contract(*(uploaded(desk, host, transposed=turn) for host, turn in sides))
         assert statements(desk.plan(root).launches, kind)
         assert (desk.values(root) == exactly(left, right)).all()
+
+
+@pytest.mark.parametrize("transposed", list(itertools.product((False, True), repeat=2)), ids=str)
+@pytest.mark.parametrize("columns", [65, 136])
+@pytest.mark.parametrize("number", range(len(candidates.BOXED_DOUBLES)))
+def test_doubles_are_copied_in_boxes(
+    number: int, columns: int, transposed: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several matrices, ragged in all axes; groups go from tile to tile; sums are stored from registers, alone or in
+    pairs, or go through bands where much is computed of them."""
+    monkeypatch.setattr(candidates, "_BOXED", {"mma_f64": (candidates.BOXED_DOUBLES[number],)})
+    monkeypatch.setitem(candidates.MATRICES, "mma_f64", ())
+    desk, rng = Desk(replace(WARPGROUPS, compute_units=2)), np.random.default_rng(columns)
+    left, right = numbers(rng, "f8", 2, 150, 104), numbers(rng, "f8", 2, 104, 136)
+    sides = zip((left, right), transposed, strict=True)
+    x, y = (uploaded(desk, host, transposed=turn) for host, turn in sides)
+    right, y = right[..., :columns], graph.index(y, (Span(0, 1, 2), Span(0, 1, 104), Span(0, 1, columns)))
+    root = graph.contract(x, y)
+    bare = exactly(left, right)
+    for node, expected, bands in ((root, bare, False), (graph.elementwise("tanh", root), np.tanh(bare), True)):
+        launches = desk.plan(node).launches
+        assert launches[0].kernel.name == "describe"
+        assert launches[-1].global_size[0] == 2 * launches[-1].group_size[0]
+        assert statements(launches, CopyBox)
+        assert (statements(launches[-1:], Barrier) > 1) is bands
+        np.testing.assert_allclose(desk.values(node), expected, rtol=1e-14, atol=0)
+
+
+@pytest.mark.parametrize("way", ["an odd stride", "a device without boxes"])
+def test_doubles_go_through_registers_otherwise(way: str) -> None:
+    target = replace(WARPGROUPS, compute_units=132, warpgroups=way != "a device without boxes")
+    desk = Desk(target)
+    stride = 4097 if way == "an odd stride" else 4096
+    x = graph.index(desk.buffer(np.zeros((512, stride))), (Span(0, 1, 512), Span(0, 1, 512)))
+    launches = desk.plan(graph.contract(x, x)).launches
+    assert statements(launches, MatrixMultiply)
+    assert not statements(launches, CopyBox)
 
 
 @pytest.mark.parametrize(

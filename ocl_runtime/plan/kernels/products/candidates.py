@@ -56,6 +56,8 @@ _COPY = 7000
 """Clocks for a launch that copies."""
 _MORE_REGISTERS = 56
 """What a work-item of a warpgroup needs beside its sums."""
+_OPERAND_REGISTERS = 112
+"""The same of others, which hold operands."""
 _RESERVED = 1024
 """Bytes of local memory that each group takes besides its own; barriers in front of what is aligned take as many."""
 _ROW = 16
@@ -98,6 +100,10 @@ DOUBLES = (
     Candidate((2, 4), (2, 4), 16, 101),
     Candidate((2, 2), (2, 4), 16, 98),
     Candidate((2, 1), (2, 4), 16, 80),
+)
+BOXED_DOUBLES = (
+    Candidate((2, 4), (4, 4), 16, 124, 5),
+    Candidate((2, 4), (2, 4), 16, 101, 5),
 )
 TF32_MATRICES = tuple(replace(each, inner=each.inner // 2, rate=each.rate * 0.38) for each in HALVES)
 WARPGROUPS = (
@@ -161,6 +167,7 @@ MATRICES = {
     **dict.fromkeys(("xmx16_f16", "xmx16_bf16"), _scaled(XMX, rate=4)),
 }
 """Candidates by the name of the instruction."""
+_BOXED = {"mma_f64": BOXED_DOUBLES}
 _WARPGROUPS = {F16: WARPGROUPS, BF16: WARPGROUPS, TF32: TF32_WARPGROUPS}
 
 
@@ -173,7 +180,7 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
         ways = _ways(contraction, target)
         for each in _WARPGROUPS[dtype] if ways else MATRICES[instruction.name]:
             fields = each.warps, each.fragments, each.inner, each.room
-            made: list[AnyTile] = [WarpgroupTile(*fields, dtype, (left, right), way) for way in ways] or [
+            made: list[AnyTile] = [WarpgroupTile(*fields, dtype, (left, right), boxes=way) for way in ways] or [
                 MatrixTile(*fields, instruction, (left, right))
             ]
             for matrices in made:
@@ -182,6 +189,12 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
                         yield matrices, each.rate * (1 if matrices.boxes else _COPIED)
                 elif matrices.items <= target.group_size and matrices.local_bytes <= local_bytes:
                     yield matrices, each.rate
+        for each in _BOXED.get(instruction.name, ()) if _has_boxes(contraction, target) else ():
+            boxed = MatrixTile(
+                each.warps, each.fragments, each.inner, each.room, instruction, (left, right), boxes=True
+            )
+            if boxed.local_bytes + 2 * _RESERVED <= local_bytes:
+                yield boxed, each.rate
         return
     pad = max(1, UNIT_BYTES // min(contraction.factor.size, accumulator.size))
     for each in FMA:
@@ -207,10 +220,16 @@ def _ways(contraction: Contraction, target: Target) -> list[bool]:
     dtype, sides = contraction.factor, contraction.sides
     if not target.warpgroups or dtype not in _WARPGROUPS:
         return []
-    boxes = contraction.is_plain and all(box_width(side) > 1 for side in sides)
+    boxes = _has_boxes(contraction, target)
     if dtype is TF32:
         return [True] if boxes and any(is_turned(side) for side in sides) else []
     return [way for way, is_possible in ((True, boxes), (False, all(width(side) > 1 for side in sides))) if is_possible]
+
+
+def _has_boxes(contraction: Contraction, target: Target) -> bool:
+    """Whether boxes can bring both operands, on devices whose warpgroups multiply."""
+    is_boxed = contraction.is_plain and all(box_width(side) > 1 for side in contraction.sides)
+    return target.warpgroups and is_boxed
 
 
 def is_of_warpgroups(contraction: Contraction, target: Target) -> bool:
@@ -272,6 +291,8 @@ def _time_of_groups(
     fast = rate if turns > 1 or tile.items > 128 else rate * _ALONE
     single = sum(length for length, side in zip(lengths, contraction.sides, strict=True) if _is_single(side))
     time = places * (results / fast + _SINGLE * single / units) + _FIXED + results / _STORED
+    if tile.boxes:
+        return _LAUNCH + _DESCRIBED + _whole(groups, target) * time
     is_left = turns > 2 and tile.items <= 128 and results >= 128 * 128
     return (math.ceil(turns) + (_LAST if is_left else 0)) * time
 
@@ -298,10 +319,11 @@ def _whole(groups: int, target: Target) -> float:
     return -(-groups // target.compute_units) if turns < 4 else turns + 0.5
 
 
-def resident_groups(tile: WarpgroupTile, local_bytes: int, tile_bytes: int) -> int:
-    """How many groups of warpgroups, with so many bytes of local memory each, a unit of the device has room for: in
-    local memory, of which the driver takes some for itself, and in registers."""
-    registers = tile.items * (tile.width // 2 + _MORE_REGISTERS)
+def resident_groups(tile: AnyTile, local_bytes: int, tile_bytes: int) -> int:
+    """How many groups that go from tile to tile, with so many bytes of local memory each, a unit of the device has room
+    for: in local memory, of which the driver takes some for itself, and in registers."""
+    sums = tile.rows * tile.columns // tile.items * tile.accumulator.size // U32.size
+    registers = tile.items * (sums + (_MORE_REGISTERS if isinstance(tile, WarpgroupTile) else _OPERAND_REGISTERS))
     return max(1, min(tile_bytes // (local_bytes + _RESERVED), UNIT_REGISTERS // registers))
 
 

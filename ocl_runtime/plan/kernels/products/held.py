@@ -17,8 +17,9 @@ from ocl_ir.kernel.asynchronous import ROW_BYTES, ROWS, STEP_BYTES
 from ocl_ir.kernel.operands import Ref
 from ocl_ir.types import U32, U64
 from ocl_runtime.plan.kernels.body import Body
+from ocl_runtime.plan.kernels.products.stage import nothing
 from ocl_runtime.plan.kernels.products.tile import WarpgroupTile
-from ocl_runtime.plan.kernels.products.warpgroup import WarpgroupFragments, WarpgroupStage, nothing
+from ocl_runtime.plan.kernels.products.warpgroup import WarpgroupFragments, WarpgroupStage
 
 _PARTS = 2
 """Of a step, that are read one after the other."""

@@ -14,9 +14,9 @@ from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Spec
+from ocl_runtime.plan.kernels.products.box_copies import box_rows
 from ocl_runtime.plan.kernels.products.stage import Operand
-from ocl_runtime.plan.kernels.products.tile import WarpgroupTile
-from ocl_runtime.plan.kernels.products.warpgroup import box_rows
+from ocl_runtime.plan.kernels.products.tile import MatrixTile, WarpgroupTile
 
 GROUP = 64
 """Work-items of a group."""
@@ -30,7 +30,7 @@ class MapsForm:
     right: Operand
     specs: tuple[Spec, ...]
     batch: int
-    tile: WarpgroupTile
+    tile: MatrixTile | WarpgroupTile
     index: DType
     fp16: bool
 

@@ -7,7 +7,7 @@ half of one, and stored in rows along the operand's own axis.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ocl_ir import tf32
@@ -17,7 +17,7 @@ from ocl_ir.kernel.operands import Ref
 from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, TF32, U16, U32, U64, DType
 from ocl_runtime.plan.kernels.body import Body
-from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
+from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage, nothing
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, MatrixTile
 
 _HALF = 0xFFFF
@@ -116,7 +116,8 @@ class MatrixStage(Stage):
 
         if layout.neighbours == 1:
             starts = [layout.start(number) for number in range(first, first + count)]
-            return [[read(start + place * words.own)[0] for place in range(words.each)] for start in starts]
+            places = [layout.moved(place * words.own) for place in range(words.each)]
+            return [[read(start + place)[0] for place in places] for start in starts]
         groups = [read(layout.start(number)) for number in range(first, first + count, layout.together)]
         return [group[at : at + words.each] for group in groups for at in range(0, len(group), words.each)]
 
@@ -143,14 +144,22 @@ class MatrixFragments:
         warp_across = k.op("urem", warp, body.const(tile.warps[1]))
         self._row = k.let(self._warp_down * (tile.rows // tile.warps[0]), "own_row")
         self._column = k.let(warp_across * (tile.columns // tile.warps[1]), "own_column")
-        zero = k.const(0.0, tile.instruction.sums.type)
+        self._zero = k.const(0.0, tile.instruction.sums.type)
         self._sums = [
-            [k.variable(zero, hint=f"sum_{row}_{column}") for column in range(tile.fragments[1])]
+            [k.variable(self._zero, hint=f"sum_{row}_{column}") for column in range(tile.fragments[1])]
             for row in range(tile.fragments[0])
         ]
 
-    def multiply(self, step: Ref) -> None:
-        """Adds the products of a step, given by where it is in local memory."""
+    def clear(self) -> None:
+        """Begins a tile."""
+        for row in self._sums:
+            for sums in row:
+                self._k.assign(sums, self._zero)
+
+    def multiply(self, step: Ref, meanwhile: Callable[[], None] = nothing) -> None:
+        """Adds the products of a step, given by where it is in local memory. What is to be done `meanwhile` comes
+        first."""
+        meanwhile()
         k, tile, lane = self._k, self._tile, self._lane
         left_at = self._left.origins(step, self._row, lane)
         right_at = self._right.origins(step, self._column, lane)
@@ -171,24 +180,48 @@ class MatrixFragments:
 
     def store_band(self, band: int, local: Ref) -> None:
         """Stores the sums of a band in local memory."""
-        tile, sums = self._tile, self._tile.instruction.sums
+        tile = self._tile
         lane_row, rows = self._places("row", tile.band_fragments)
         lane_column, columns = self._places("column", tile.fragments[1])
         base = self._warp_down * (tile.band * tile.row_length) + self._column
         base = base if lane_row is None else base + lane_row * tile.row_length
-        base = self._k.let(base if lane_column is None else base + lane_column, "sums_at")
+        base = base if lane_column is None else base + lane_column
+        base = self._k.let(base + tile.band_start if tile.band_start else base, "sums_at")
         for number in range(tile.band_fragments):
             own = self._sums[band * tile.band_fragments + number]
-            for row in sorted({rows[number][i] for i in range(sums.count)}):
-                held = [
-                    _Held(fragment, i, columns[fragment][i])
-                    for fragment in range(tile.fragments[1])
-                    for i in range(sums.count)
-                    if rows[number][i] == row
-                ]
-                for run in _runs(sorted(held, key=lambda each: each.column), tile.words):
-                    numbers = [self._k.op("extract", own[each.fragment], each.number) for each in run]
-                    self._store(local, base + (row * tile.row_length + run[0].column), numbers)
+            for row, column, values in self._in_runs(own, rows[number], columns, tile.words):
+                self._store(local, base + (row * tile.row_length + column), values)
+
+    def vectors(self, lanes: int, _pack: InlineC | None = None) -> Iterator[tuple[Ref, Ref, Ref]]:
+        """Vectors of `lanes` sums, each with its row and its number in the tile's row."""
+        k, tile = self._k, self._tile
+        lane_row, rows = self._places("row", tile.fragments[0])
+        lane_column, columns = self._places("column", tile.fragments[1])
+        row = self._row if lane_row is None else self._row + lane_row
+        column = self._column if lane_column is None else self._column + lane_column
+        first_row, first = (
+            k.let(row, "first_row"),
+            k.let(column >> lanes.bit_length() - 1 if lanes > 1 else column, "first"),
+        )
+        for number, own in enumerate(self._sums):
+            for below, along, values in self._in_runs(own, rows[number], columns, lanes):
+                value = values[0] if lanes == 1 else k.op("vector", *values)
+                yield first_row + below, first + along // lanes, value
+
+    def _in_runs(
+        self, sums: Sequence[Ref], rows: Sequence[int], columns: Sequence[Sequence[int]], most: int
+    ) -> Iterator[tuple[int, int, list[Ref]]]:
+        """Neighbours of a row of fragments, as many as `most`, by the row and the column of the first of them."""
+        for row in sorted(set(rows)):
+            held = [
+                _Held(fragment, number, places[number])
+                for fragment, places in enumerate(columns)
+                for number, own in enumerate(rows)
+                if own == row
+            ]
+            for run in _runs(sorted(held, key=lambda each: each.column), most):
+                values = [self._k.op("extract", sums[each.fragment], each.number) for each in run]
+                yield row, run[0].column, values
 
     def _places(self, axis: Axis, fragments: int) -> tuple[Ref | None, list[list[int]]]:
         """Where a work-item's sums are in the rows of a band or the columns of its warp: what its lane says, and what
@@ -198,7 +231,7 @@ class MatrixFragments:
         lane = None
         if digit.length > 1:  # whose places are below the number of lanes, and move by the same step
             above = self._lane >> bit if bit else self._lane
-            lane = (above & (digit.length - 1)) * layout.moved(digit.step)
+            lane = layout.lane_moved(above & (digit.length - 1), digit)
         places = [layout.moved(int(place)) for place in sums.places(axis)[0]]
         return lane, [[layout.start(fragment) + place for place in places] for fragment in range(fragments)]
 

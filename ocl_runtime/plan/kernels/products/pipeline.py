@@ -7,25 +7,27 @@ By copies that go on while work-items do: local memory has room for several step
 their products. Where products go on, too, that of one step is still at work when that of the next one begins, so a
 step's memory is free one turn later.
 
-By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory. It
-begins them behind a barrier of the group, where nobody needs what was there two steps before. So those of the next tile
-can begin when the last step of one has: they go to where the steps before these were.
+By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory.
+Warps say when they need a step no more, and the copies to its memory wait for that; they need not wait for each other.
+So those of the next tile can begin when the last step of one has: they go to where the steps before these were.
 
 The first step is the one that may be shorter; of boxes, whose copies fill up with zeros, the last one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from ocl_ir.kernel.asynchronous import MAP_WORDS
+from ocl_ir.kernel.asynchronous import MAP_WORDS, ReleaseBoxes
 from ocl_ir.kernel.operands import Ref
+from ocl_ir.program_ops import InlineC
 from ocl_ir.types import U64
 from ocl_runtime.plan.kernels.body import Body
-from ocl_runtime.plan.kernels.products.stage import Stage
-from ocl_runtime.plan.kernels.products.warpgroup import BoxStage, WarpgroupFragments
+from ocl_runtime.plan.kernels.products.box_copies import BoxCopies
+from ocl_runtime.plan.kernels.products.stage import Stage, nothing
+from ocl_runtime.plan.kernels.products.tile import AnyTile
 
 
 class WorkTile(NamedTuple):
@@ -113,27 +115,42 @@ def by_copies(
         k.await_("products")
 
 
+class DirectFragments(Fragments, Protocol):
+    """Those of operands that boxes bring, whose sums can go from registers to memory."""
+
+    def clear(self) -> None:
+        """Begins a tile."""
+
+    def multiply(self, step: Ref, meanwhile: Callable[[], None] = nothing) -> None:
+        """The same. What is to be done `meanwhile` is done while work-items have nothing else to do."""
+
+    def vectors(self, lanes: int, pack: InlineC | None = None) -> Iterator[tuple[Ref, Ref, Ref]]:
+        """Vectors of `lanes` sums, each with its row and its number in the tile's row. With `pack`, which makes a word
+        of two, they are words of 8 sums."""
+
+
 class Boxes:
     """The same, where one work-item begins the copies, for one tile after the other: `turn` counts the steps of all."""
 
     def __init__(
         self,
         body: Body,
-        inner: int,
-        room: int,
-        stages: tuple[BoxStage, BoxStage],
-        fragments: WarpgroupFragments,
+        tile: AnyTile,
+        copies: tuple[BoxCopies, BoxCopies],
+        fragments: DirectFragments,
         item: Ref,
     ) -> None:
         k = body.k
-        self._body, self._k, self._inner, self._room = body, k, inner, room
-        self._stages, self._fragments = stages, fragments
-        self._ahead = room - 1 - fragments.pending
-        self._there = k.array(U64, room, hint="there")
+        self._body, self._k, self._inner, self._room = body, k, tile.inner, tile.room
+        self._copies, self._fragments = copies, fragments
+        self._ahead = tile.room - 1 - fragments.pending
+        self._there = k.array(U64, tile.room, hint="there")
+        self._free = k.array(U64, tile.room, hint="free")
         self.is_first = k.op("eq", item, 0, hint="is_first")
         """Whether a work-item is the one that copies."""
         with k.if_(self.is_first):
-            k.init_boxes(self._there, room, sum(stage.boxes for stage in stages))
+            k.init_boxes(self._there, tile.room, sum(each.boxes for each in copies))
+            k.init_boxes(self._free, tile.room, tile.items // ReleaseBoxes.size)
         k.barrier()
 
     def begin(self, tile: WorkTile, turn: Ref) -> None:
@@ -144,25 +161,42 @@ class Boxes:
 
     def go_along(self, tile: WorkTile, turn: Ref) -> None:
         """Adds up the products of a tile, whose first steps are on their way."""
-        k, const, pending = self._k, self._body.const, self._fragments.pending
+        k, pending = self._k, self._fragments.pending
         with k.for_(0, tile.steps, dtype=self._body.index, hint="step") as step:
             number = k.let(turn + step, "number")
-            slot = k.op("urem", number, const(self._room))
-            k.await_boxes(self._there, slot, k.op("udiv", number, const(self._room)) & 1)
+            slot = self._slot(number)
+            k.await_boxes(self._there, slot, self._round(number) & 1)
             self._fragments.multiply(slot, partial(self._copy_later, tile, step, turn))
-            k.await_("products", pending)
-        k.await_("products")
+            if pending:
+                k.await_("products", pending)
+                with k.if_(step >= pending):
+                    k.release_boxes(self._free, self._slot(number - pending))
+            else:
+                k.release_boxes(self._free, slot)
+        if pending:
+            k.await_("products")
+            for last in range(pending, 0, -1):
+                with k.if_(tile.steps >= last):
+                    k.release_boxes(self._free, self._slot(turn + tile.steps - last))
 
     def _copy_later(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
-        """Begins the copies of a later step, if there is one, where nobody needs what was there any more."""
-        self._k.barrier()
+        """Begins the copies of a later step, if there is one."""
         later = self._k.let(step + self._ahead, "later")
         with self._k.if_(self.is_first & (later < tile.steps)):
             self._copy(tile, later, turn)
 
     def _copy(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
-        slot = self._k.op("urem", turn + step, self._body.const(self._room))
+        """Begins the copies of a step when nobody needs what was there before; of the first round, nothing was."""
+        number = self._k.let(turn + step, "copied")
+        slot = self._slot(number)
+        self._k.await_boxes(self._free, slot, self._round(number) + 1 & 1)
         begin = tile.begin + step * self._inner
-        for stage, first, number in zip(self._stages, (tile.row, tile.column), range(2), strict=True):
-            map_slot = tile.matrix * (2 * MAP_WORDS) + number * MAP_WORDS
-            stage.copy_boxes(first, map_slot, begin, slot * stage.part.step_length, (self._there, slot))
+        for copies, first, side in zip(self._copies, (tile.row, tile.column), range(2), strict=True):
+            map_slot = tile.matrix * (2 * MAP_WORDS) + side * MAP_WORDS
+            copies.begin(first, map_slot, begin, slot, (self._there, slot))
+
+    def _slot(self, number: Ref) -> Ref:
+        return self._k.op("urem", number, self._body.const(self._room))
+
+    def _round(self, number: Ref) -> Ref:
+        return self._k.op("udiv", number, self._body.const(self._room))

@@ -84,6 +84,10 @@ class Part:
     items: int
 
 
+def nothing() -> None:
+    """What is done beside products."""
+
+
 class Stage(ABC):
     """An operand's part of the steps. A unit covers `unit` elements along the inner axis and along the operand's own,
     and takes one load of `lanes` of `dtype` for each of `loads`, which are steps along the inner axis."""

@@ -8,11 +8,12 @@ registers to memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ocl_ir.kernel.asynchronous import ROWS as GROUP_ROWS
 from ocl_ir.kernel.asynchronous import WARPGROUP
+from ocl_ir.kernel.box_words import BoxLayout
 from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.matrix_words import Chunks, WordLayout, operand_words, word_of
 from ocl_ir.kernel.operands import Ref
@@ -37,12 +38,15 @@ _BAND_LENGTH = 8192
 class AnyTile(ABC):
     """`warps` down and across the tile, and `fragments` of each down and across; a step of the product takes `inner`
     columns of the left matrix and rows of the right one. Local memory has `room` for so many steps of operands that are
-    copied there; 0: they go through registers, and there is room for two."""
+    copied there; 0: they go through registers, and there is room for two. They are copied by all work-items, or in
+    `boxes`: then a group goes from tile to tile, and the steps of the next one come while results of the last one are
+    stored."""
 
     warps: tuple[int, int]
     fragments: tuple[int, int]
     inner: int
     room: int
+    boxes: bool = field(default=False, kw_only=True)
 
     @property
     def items(self) -> int:
@@ -100,8 +104,8 @@ class AnyTile(ABC):
 
     @property
     def band_start(self) -> int:
-        """The word of local memory where a band begins."""
-        return 0
+        """The word of local memory where a band begins: with boxes, behind the steps."""
+        return self.steps_length if self.boxes else 0
 
     @property
     def steps_length(self) -> int:
@@ -241,6 +245,11 @@ class MatrixTile(AnyTile):
 
 @lru_cache(maxsize=256)
 def _layouts(tile: MatrixTile) -> tuple[WordLayout, WordLayout]:
+    if tile.boxes:
+        lengths = enumerate((tile.rows, tile.columns))
+        left, right = (BoxLayout(tile.chunks, side, tile.turned[side], length, 0) for side, length in lengths)
+        return left, right
+
     def layout(side: int, length: int, most: int) -> WordLayout:
         each, turned, vector = operand_words(tile.instruction, side).each, tile.turned[side], tile.chunks.vector
         neighbours = 1 if turned or vector == 1 else each * max(1, min(most, vector // each))
@@ -259,9 +268,7 @@ def _stage_lengths(tile: MatrixTile) -> tuple[int, int]:
 @dataclass(frozen=True, slots=True)
 class WarpgroupTile(AnyTile):
     """A tile whose warpgroups, 128 work-items each, multiply by instructions that read operands of `dtype` from local
-    memory. `warps` counts warpgroups; each has 64 rows and `width` columns. Operands are copied in `boxes`, or by all
-    work-items; with boxes, a group goes from tile to tile, and the steps of the next one come while results of the
-    last one are stored.
+    memory. `warps` counts warpgroups; each has 64 rows and `width` columns.
 
     Instructions read tf32 from local memory only where it is turned. An operand that is not is the left one of an
     instruction, which work-items `hold`; if that is the right one of the product, the tile is `transposed`: its
@@ -270,7 +277,6 @@ class WarpgroupTile(AnyTile):
 
     dtype: DType
     turned: tuple[bool, bool]
-    boxes: bool
 
     @property
     def holds(self) -> bool:
@@ -315,11 +321,6 @@ class WarpgroupTile(AnyTile):
         if not self.boxes:
             return own
         return next(rows for rows in _BANDS if own % rows == 0 and rows * self.patches * self.columns <= _BAND_LENGTH)
-
-    @property
-    def band_start(self) -> int:
-        """The word of local memory where a band begins: with boxes, behind the steps."""
-        return self.room * sum(self.stage_lengths) if self.boxes else 0
 
     def row_of(self, patch: Ref, band: Ref, within: Ref) -> Ref:
         """The row that a row of a band is, of a patch that begins at one. Where work-items hold an operand, rows lie as

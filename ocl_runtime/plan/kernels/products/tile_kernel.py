@@ -22,15 +22,23 @@ from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Spec, Term, dtype_of_product
 from ocl_runtime.plan.kernels.instructions import PACK
 from ocl_runtime.plan.kernels.naming import formulas, kernel_name
+from ocl_runtime.plan.kernels.products.box_copies import BoxCopies
 from ocl_runtime.plan.kernels.products.fma import FmaFragments, FmaStage
 from ocl_runtime.plan.kernels.products.held import HeldFragments
 from ocl_runtime.plan.kernels.products.matrix import MatrixFragments, MatrixStage
-from ocl_runtime.plan.kernels.products.pipeline import Boxes, Fragments, WorkTile, by_copies, through_registers
+from ocl_runtime.plan.kernels.products.pipeline import (
+    Boxes,
+    DirectFragments,
+    Fragments,
+    WorkTile,
+    by_copies,
+    through_registers,
+)
 from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
-from ocl_runtime.plan.kernels.products.warpgroup import BoxStage, WarpgroupFragments, WarpgroupStage
+from ocl_runtime.plan.kernels.products.warpgroup import WarpgroupFragments, WarpgroupStage
 
-_MOST_EXCHANGED = 16
+_MOST_DIRECT = 16
 """Operations behind a product up to which their code for each vector takes less time than a way through local
 memory."""
 
@@ -57,11 +65,12 @@ class TileForm:
     fp16: bool
 
 
-def exchanges(tile: AnyTile, values: Sequence[Term | Value]) -> bool:
-    """Whether work-items exchange sums, so that no band is in local memory: the code of what is computed of them is
-    then there for each of their vectors."""
+def is_direct(tile: AnyTile, values: Sequence[Term | Value]) -> bool:
+    """Whether sums go from registers to memory, so that no band is in local memory: the code of what is computed of
+    them is then there for each vector of a work-item."""
     operations = sum(worth(value.op) for value in values if isinstance(value, Operation))
-    return isinstance(tile, WarpgroupTile) and not tile.holds and operations <= _MOST_EXCHANGED
+    may_be = not tile.holds if isinstance(tile, WarpgroupTile) else tile.boxes
+    return may_be and operations <= _MOST_DIRECT
 
 
 def build(form: TileForm) -> Kernel:
@@ -88,10 +97,10 @@ class _Builder:
     def build(self) -> Kernel:
         k, form, tile = self._k, self._form, self._form.tile
         group, item = k.item("group_id", 0, "group", form.index), k.item("local_id", 0, "item", form.index)
-        length = tile.steps_length if self._exchanges else tile.local_length
+        length = tile.steps_length if self._is_direct else tile.local_length
         local = k.array(tile.word, length, align=self._alignment, hint="stage")
-        if isinstance(tile, WarpgroupTile) and tile.boxes:
-            self._one_after_the_other(tile, local, group, item)
+        if tile.boxes:
+            self._one_after_the_other(local, group, item)
             return k.build()
         work = self._work_tile(group)
         stages, fragments = self._sides(local, item, work)
@@ -102,15 +111,17 @@ class _Builder:
         self._results(local, item, fragments, work)
         return k.build()
 
-    def _one_after_the_other(self, tile: WarpgroupTile, local: Ref, group: Ref, item: Ref) -> None:
+    def _one_after_the_other(self, local: Ref, group: Ref, item: Ref) -> None:
         """Goes from tile to tile: while results of one are stored, the first steps of the next one come."""
-        k, form, body, sizes = self._k, self._form, self._body, self._sizes
-        left_part, right_part = self._parts
-        left = BoxStage(body, form.left, local, left_part, tile.dtype, sizes["maps"])
-        right = BoxStage(body, form.right, local, right_part, tile.dtype, sizes["maps"])
-        made = HeldFragments if tile.holds else WarpgroupFragments
-        fragments = made(body, tile, left, right, item)
-        boxes = Boxes(body, tile.inner, tile.room, (left, right), fragments, item)
+        k, form, body, sizes, tile = self._k, self._form, self._body, self._sizes, self._form.tile
+        _, fragments = self._sides(local, item)
+        assert isinstance(tile, MatrixTile | WarpgroupTile)
+        assert isinstance(fragments, MatrixFragments | WarpgroupFragments)
+        left, right = (
+            BoxCopies(body, operand, local, part, tile, sizes["maps"])
+            for operand, part in zip((form.left, form.right), self._parts, strict=True)
+        )
+        boxes = Boxes(body, tile, (left, right), fragments, item)
         turn = k.variable(body.const(0), hint="turn")
         with k.if_(boxes.is_first):
             boxes.begin(self._work_tile(group), body.const(0))
@@ -154,7 +165,7 @@ class _Builder:
     def _alignment(self) -> int:
         """Bytes that divide the address of local memory."""
         form, tile = self._form, self._form.tile
-        if isinstance(tile, WarpgroupTile):
+        if isinstance(tile, WarpgroupTile) or tile.boxes:
             return ALIGNMENT
         return max(2 * UNIT_BYTES, *(tile.word.size * side.wide for side in (form.left, form.right)))
 
@@ -167,8 +178,8 @@ class _Builder:
             Part(left, left + right, tile.columns, tile.inner, tile.items),
         )
 
-    def _sides(self, local: Ref, item: Ref, work: WorkTile) -> tuple[tuple[Stage, Stage], Fragments]:
-        """Both operands of a tile, and what a work-item has of it."""
+    def _sides(self, local: Ref, item: Ref, work: WorkTile | None = None) -> tuple[tuple[Stage, Stage], Fragments]:
+        """Both operands of a tile, and what a work-item has of it; of one tile only, if work-items bring operands."""
         form, body, tile = self._form, self._body, self._form.tile
         sides = list(zip((form.left, form.right), self._parts, strict=True))
         match tile:
@@ -183,29 +194,31 @@ class _Builder:
             case WarpgroupTile():
                 e, f = (WarpgroupStage(body, side, local, part, tile.dtype) for side, part in sides)
                 self._locate((e, f), item, work)
-                return (e, f), WarpgroupFragments(body, tile, e, f, item)
+                made = HeldFragments if tile.holds else WarpgroupFragments
+                return (e, f), made(body, tile, e, f, item)
         raise AssertionError(tile)
 
-    def _locate(self, stages: tuple[Stage, Stage], item: Ref, work: WorkTile) -> None:
-        stages[0].locate(item, work.row, self._sizes["m"], work.where)
-        stages[1].locate(item, work.column, self._sizes["n"], work.where)
+    def _locate(self, stages: tuple[Stage, Stage], item: Ref, work: WorkTile | None) -> None:
+        if work is not None:
+            stages[0].locate(item, work.row, self._sizes["m"], work.where)
+            stages[1].locate(item, work.column, self._sizes["n"], work.where)
 
     # ------------------------------------------------------------------ results
 
     @property
-    def _exchanges(self) -> bool:
-        return exchanges(self._form.tile, self._form.values)
+    def _is_direct(self) -> bool:
+        return is_direct(self._form.tile, self._form.values)
 
     def _results(self, local: Ref, item: Ref, fragments: Fragments, work: WorkTile) -> None:
         """Stores what is computed of the product."""
-        if self._exchanges:
-            assert isinstance(fragments, WarpgroupFragments)
-            self._exchanged(fragments, work)
+        if self._is_direct:
+            assert isinstance(fragments, MatrixFragments | WarpgroupFragments)
+            self._directly(fragments, work)
         else:
             self._in_bands(local, item, fragments, work)
 
-    def _exchanged(self, fragments: WarpgroupFragments, work: WorkTile) -> None:
-        """Stores what work-items have of it when they have exchanged it."""
+    def _directly(self, fragments: DirectFragments, work: WorkTile) -> None:
+        """Stores what work-items have of it in registers."""
         k, form, sizes, const = self._k, self._form, self._sizes, self._body.const
         count, before = k.op("udiv", sizes["n"], const(form.lanes)), k.op("udiv", work.column, const(form.lanes))
         pack = PACK[dtype_of_product(form.values)] if form.packed else None

@@ -34,7 +34,7 @@ from ocl_runtime.plan.kernels.products.maps_kernel import build as build_maps
 from ocl_runtime.plan.kernels.products.matrix import loaded_dtype
 from ocl_runtime.plan.kernels.products.stage import Operand, digits_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
-from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build, exchanges
+from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build, is_direct
 from ocl_runtime.plan.kernels.products.warpgroup import MOST_LANES
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Address, Launch
@@ -102,13 +102,14 @@ class _Multiplication:
 
     def launches(self, allocate: Callable[[int], Storage]) -> list[Launch]:
         """That which multiplies, behind that which describes operands, if boxes of them are copied."""
-        if not (isinstance(self._tile, WarpgroupTile) and self._tile.boxes):
+        tile = self._tile
+        if not (isinstance(tile, MatrixTile | WarpgroupTile) and tile.boxes):
             return [self._multiplying()]
         words = self._matrices * _MAP_BYTES // U32.size
         self._maps = Address(allocate(self._matrices * _MAP_BYTES), Layout.contiguous((words,)))
-        return [self._describing(self._tile), self._multiplying()]
+        return [self._describing(tile), self._multiplying()]
 
-    def _describing(self, tile: WarpgroupTile) -> Launch:
+    def _describing(self, tile: MatrixTile | WarpgroupTile) -> Launch:
         """The launch that describes the operands of all products to the units that copy boxes of them."""
         parameters, lowering = Parameters(self._index, self._matrices), self._lowering
         operands, fp16 = self._common(parameters), lowering.target.fp16
@@ -129,9 +130,9 @@ class _Multiplication:
         ):
             parameters.size(name, size)
         groups = self._tiles
-        if isinstance(tile, WarpgroupTile) and tile.boxes:  # a unit has some groups, which go from tile to tile
+        if tile.boxes:  # a unit has some groups, which go from tile to tile
             parameters.size("tiles", self._tiles)
-            length = tile.steps_length if exchanges(tile, stored.values) else tile.local_length
+            length = tile.steps_length if is_direct(tile, stored.values) else tile.local_length
             resident = resident_groups(tile, length * tile.word.size, lowering.target.tile_bytes)
             groups = min(self._tiles, lowering.target.compute_units * resident)
         results = self._elements[-len(stored.outputs) :]
@@ -182,7 +183,7 @@ def _packs(tile: AnyTile, stored: Elements, lanes: int) -> bool:
     """Whether results are stored as words of two halves: those of the product alone, in whole units of 16 bytes."""
     product, *more = stored.values
     assert isinstance(product, Product)
-    return not more and product.dtype in (F16, BF16) and lanes == MOST_LANES and exchanges(tile, stored.values)
+    return not more and product.dtype in (F16, BF16) and lanes == MOST_LANES and is_direct(tile, stored.values)
 
 
 def _outputs(
@@ -216,8 +217,7 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
     """How an operand is read, in accesses as wide as its layout allows."""
     source, layout, padding = side.leaf.source, side.leaf.layout, side.split.padding
     assert isinstance(source, Buffer)
-    boxes = isinstance(tile, WarpgroupTile) and tile.boxes
-    turned, wide, dtype, lies = is_turned(side), box_width(side) if boxes else width(side), source.dtype, layout
+    turned, wide, dtype, lies = is_turned(side), box_width(side) if tile.boxes else width(side), source.dtype, layout
     along, lanes, inside = (side.inner if turned else side.own)[-1], wide, None if padding is None else padding.inside
     if not isinstance(tile, Tile):
         pack = tile.word.size // dtype.size

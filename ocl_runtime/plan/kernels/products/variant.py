@@ -28,7 +28,7 @@ from ocl_runtime.plan.kernels.products.contraction import Contraction
 from ocl_runtime.plan.kernels.products.panels import SHAPES as SHAPES_OF_PANELS
 from ocl_runtime.plan.kernels.products.panels import chosen as chosen_panel
 from ocl_runtime.plan.kernels.products.panels import shape_fits, uses_panels
-from ocl_runtime.plan.kernels.products.tile import AnyTile, WarpgroupTile
+from ocl_runtime.plan.kernels.products.tile import AnyTile
 from ocl_runtime.plan.kernels.products.tiles import uses_tiles
 from ocl_runtime.plan.target import Target
 
@@ -163,7 +163,7 @@ def _shape(tile: AnyTile) -> tuple[int, ...]:
 
 
 def _kind(tile: AnyTile) -> Kind:
-    return "boxes" if isinstance(tile, WarpgroupTile) and tile.boxes else "tiles"
+    return "boxes" if tile.boxes else "tiles"
 
 
 def _panels(contraction: Contraction, target: Target) -> list[Variant]:

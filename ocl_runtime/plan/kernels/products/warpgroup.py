@@ -19,7 +19,7 @@ from ocl_ir.program_ops import InlineC
 from ocl_ir.types import F32, U32, DType
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.fragments import exchanged
-from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage
+from ocl_runtime.plan.kernels.products.stage import Operand, Part, Stage, nothing
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, WarpgroupTile
 
 _ROW_WORDS = ROW_BYTES // 4
@@ -62,36 +62,6 @@ class WarpgroupStage(Stage):
     def begin(self, step: Ref, own: Ref) -> Ref:
         """The word where a warpgroup's part begins, `own` elements along the operand's own axis."""
         return self.k.convert(step * self.part.step_length + (own * _ROW_WORDS + self.part.start), U32)
-
-
-class BoxStage(WarpgroupStage):
-    """An operand that one work-item has copied in boxes, by descriptions in `maps`."""
-
-    def __init__(self, body: Body, operand: Operand, local: Ref, part: Part, dtype: DType, maps: Ref) -> None:
-        super().__init__(body, operand, local, part, dtype)
-        self._maps = maps
-        self._box_rows = box_rows(operand, part.length, part.inner)
-        self.boxes = 1 if operand.turned else part.length // self.lies.row
-
-    def copy_boxes(self, first: Ref, slot: Ref, begin: Ref, buffer: Ref, barrier: tuple[Ref, Ref]) -> None:
-        """Begins to copy a step: a part from `first` on along the operand's own axis and from `begin` on along the
-        inner one, of the matrix that is described from word `slot` on. One work-item comes here."""
-        source = self.body.params[self.operand.access.name]
-        for number in range(self.boxes):
-            own = first + number * self.lies.row if number else first
-            column, row = (begin, own) if self.operand.turned else (own, begin)
-            at = buffer + (self.part.start + number * self._box_rows * _ROW_WORDS)
-            memory = (self.local, at), source, (self._maps, slot)
-            self.k.copy_box(*memory, column=column, row=row, rows=self._box_rows, barrier=barrier)
-
-
-def box_rows(operand: Operand, length: int, inner: int) -> int:
-    """Rows of a box of an operand's part."""
-    return length if operand.turned else inner
-
-
-def nothing() -> None:
-    """What is done beside products."""
 
 
 class WarpgroupFragments:
