@@ -6,6 +6,7 @@ from ocl_ir.kernel.by_identity import by_identity
 from ocl_ir.kernel.grammar import (
     Atomic,
     AwaitBoxes,
+    Block,
     CopyAsync,
     CopyBox,
     DescribeMatrix,
@@ -54,6 +55,12 @@ def accesses(stmt: Stmt) -> tuple[tuple[Value, int], ...]:
 def written_pointers(kernel: Kernel) -> frozenset[int]:
     """Ids of the pointers through which the kernel writes."""
     return frozenset(pointer.id for stmt in walk(kernel.body) for pointer, mode in accesses(stmt) if mode & WRITE)
+
+
+def only_describes(body: Block) -> bool:
+    """Whether all that a kernel writes is descriptions of matrices, of which it has some."""
+    writing = [stmt for stmt in walk(body) if any(mode & WRITE for _, mode in accesses(stmt))]
+    return bool(writing) and all(isinstance(stmt, DescribeMatrix) for stmt in writing)
 
 
 @by_identity

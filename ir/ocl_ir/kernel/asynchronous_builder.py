@@ -27,6 +27,9 @@ from ocl_ir.types import BF16, BOOL, U32, DType, element
 class AsynchronousBuilder(Blocks):
     """Adds asynchronous statements to the blocks of a kernel."""
 
+    _describes = False
+    """Whether matrices are described."""
+
     def copy_async(self, pointer: Ref, index: Like, source: Ref, source_index: Like, inside: Like) -> None:
         """Begins to copy 16 bytes from global to local memory, zeros where not `inside`."""
         to, of = memory_of(pointer), memory_of(source)
@@ -87,6 +90,7 @@ class AsynchronousBuilder(Blocks):
     ) -> None:
         """Stores a word of the description, in a table from a slot on, of a matrix of which boxes are copied, given by
         its memory and where it begins there. Lengths are in elements, the distance of rows in words."""
+        self._describes = True
         (to, slot, word), (of, index) = table, source
         stmt = DescribeMatrix(
             table=memory_of(to),

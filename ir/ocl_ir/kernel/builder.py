@@ -16,6 +16,7 @@ else is converted by itself, but a scalar beside a vector is splatted. `k.let(x,
 from __future__ import annotations
 
 from ocl_ir.errors import DTypeError, IRError
+from ocl_ir.kernel.accesses import only_describes
 from ocl_ir.kernel.asynchronous_builder import AsynchronousBuilder
 from ocl_ir.kernel.blocks import memory_of, value_type
 from ocl_ir.kernel.function import apply
@@ -243,7 +244,8 @@ class KernelBuilder(AsynchronousBuilder):
             fact, remedy = "a kernel is built inside of an open block", "call k.build() behind the with statements"
             raise IRError(fact, place=calling_line(), remedy=remedy)
         params, body = tuple(self._params), tuple(self._stack[0])
-        return Kernel(self._name, params, body, self._group_size, self._pointwise, self._note)
+        describes = self._describes and only_describes(body)
+        return Kernel(self._name, params, body, self._group_size, self._pointwise, self._note, describes=describes)
 
     # ------------------------------------------------------------------ inside
 

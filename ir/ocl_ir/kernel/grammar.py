@@ -224,9 +224,12 @@ class Kernel(Late):
 
     `pointwise` is a promise: each element that a work-item writes at some place, it alone reads at the same place of
     what the kernel only reads, and before it writes. So a result may be written over an operand that lies alike.
+    `describes`: it writes nothing but descriptions of matrices, which say where these lie, and nothing of their
+    elements.
     """
 
     name: str
+    describes: bool = field(default=False, kw_only=True)
     params: tuple[Param, ...]
     body: Block
     group_size: tuple[int, int, int] | None = None

@@ -26,7 +26,7 @@ _LOOKS = 8
 """Free blocks of one size that are looked at for one that is ready."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Page:
     """One buffer; `host` are its bytes where the host can reach them. `used` of its blocks are handed out."""
 

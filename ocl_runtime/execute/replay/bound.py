@@ -44,6 +44,9 @@ class Bound:
     be made `again`, it is not kept: it takes twice the memory of all the rest, and next to nobody asks for it.
     """
 
+    descriptions: Any = None
+    """What of it outlasts a run (`descriptions.py`), once somebody asks."""
+
     def __init__(self, schedule: Schedule, handles: Handles, again: Callable[[], Schedule] | None = None) -> None:
         self._schedule: Schedule | None = schedule
         self._again = again

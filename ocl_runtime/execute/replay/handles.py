@@ -146,6 +146,10 @@ class Handles:
         self.distinct = list(
             {id(executable): executable for executable in executables if executable is not None}.values()
         )
+        self.describing = tuple(
+            [number for number, kernel in enumerate(kernels) if kernel is not None and kernel.describes]
+        )
+        """The steps that write descriptions of matrices, and nothing else."""
         self.asks_for_schedules = watched or listened or poison or shown
         """Whether more is asked of a schedule than what each run needs: it may be `shown`, too."""
         self.pattern: Any = None

@@ -59,12 +59,6 @@ static inline ulong matrix_at(__local const uint *words, const uint begin, const
     return (address & 0x3ffff) >> 4 | (ulong)(block >> 4) << 16 | (ulong)(1024 >> 4) << 32 | (ulong)1 << 62;
 }
 
-static inline void release_boxes(__local ulong *barrier)
-{
-    asm volatile("{ .reg .pred p; .reg .u32 lane; bar.warp.sync 0xffffffff; mov.u32 lane, %%laneid; setp.eq.u32 p, lane, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }"
-                 :: "r"((uint)(size_t)barrier) : "memory");
-}
-
 /* Adds a 64 x 8 matrix times an 8 x 256 one to the sums that 128 work-items hold. */
 static inline void warpgroup_tf32_heldt_256(float *sums, const uint *left, const ulong right)
 {
@@ -135,11 +129,9 @@ void contract_tanh(const uint m,
     const uint unit = (and_value & 1) * 2 + (and_value_1 >> 2) + product_1;
     uint held[16];
     __local ulong there[4];
-    __local ulong free[4];
     const bool is_first = item == 0;
     if (is_first) {
         init_boxes(there, 4, 5);
-        init_boxes(free, 4, 8);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     uint turn = 0u;
@@ -160,7 +152,6 @@ void contract_tanh(const uint m,
         const uint steps = (count + 31) / 32;
         const uint rest_3 = quotient % matrices;
         if (0 < steps) {
-            await_boxes(free, 1u);
             const uint product_5 = rest_3 * 64;
             copy_box(stage, maps + product_5, begin, row, 32768, there);
             const uint sum_3 = product_5 + 32;
@@ -170,7 +161,6 @@ void contract_tanh(const uint m,
             copy_box(stage + 11264, maps + sum_3, column + 96, begin, 4096, there);
         }
         if (1 < steps) {
-            await_boxes(free + 1, 1u);
             const uint sum_7 = begin + 32;
             const uint product_6 = rest_3 * 64;
             copy_box(stage + 12288, maps + product_6, sum_7, row, 32768, there + 1);
@@ -233,11 +223,10 @@ void contract_tanh(const uint m,
             warpgroup_tf32_heldt_256(sums, held, matrix_at(stage, product_16, 0));
             warpgroup_tf32_heldt_256(sums, held + 4, matrix_at(stage, product_16 + 8, 0));
             end_products();
+            barrier(CLK_LOCAL_MEM_FENCE);
             const uint later = step_1 + 2;
             if (is_first && later < steps_1) {
-                const uint copied = first + later;
-                const uint rest_9 = copied % 4;
-                await_boxes(free + rest_9, (copied / 4 + 1) & 1);
+                const uint rest_9 = (first + later) % 4;
                 const uint sum_26 = begin_1 + later * 32;
                 const uint product_18 = rest_7 * 64;
                 const uint product_19 = rest_9 * 12288;
@@ -266,157 +255,148 @@ void contract_tanh(const uint m,
             warpgroup_tf32_heldt_256(sums, held + 8 + 4, matrix_at(stage, product_16 + 24, 0));
             end_products();
             await_products_1();
-            if (step_1 >= 1) {
-                release_boxes(free + (number_1 - 1) % 4);
-            }
         }
         await_products_0();
-        if (steps_1 >= 1) {
-            release_boxes(free + (first + steps_1 - 1) % 4);
-        }
-        const uint sum_40 = first + steps_1;
-        turn = sum_40;
+        const uint sum_39 = first + steps_1;
+        turn = sum_39;
         const uint following = number + groups;
         if (is_first && following < tiles) {
-            const uint rest_12 = following % product_7;
-            const uint quotient_8 = following / product_7;
-            const uint product_20 = rest_12 / product_8 * raster;
-            const uint rest_13 = rest_12 % product_8;
-            const uint difference_6 = tiles_down - product_20;
-            const uint smaller_2 = min(difference_6, raster);
-            const uint row_2 = (product_20 + rest_13 % smaller_2) * 256;
-            const uint column_2 = rest_13 / smaller_2 * 128;
-            const uint begin_2 = quotient_8 * per;
-            const uint difference_7 = k - begin_2;
-            const uint count_2 = min(difference_7, per);
+            const uint rest_10 = following % product_7;
+            const uint quotient_7 = following / product_7;
+            const uint product_20 = rest_10 / product_8 * raster;
+            const uint rest_11 = rest_10 % product_8;
+            const uint difference_4 = tiles_down - product_20;
+            const uint smaller_2 = min(difference_4, raster);
+            const uint row_2 = (product_20 + rest_11 % smaller_2) * 256;
+            const uint column_2 = rest_11 / smaller_2 * 128;
+            const uint begin_2 = quotient_7 * per;
+            const uint difference_5 = k - begin_2;
+            const uint count_2 = min(difference_5, per);
             const uint steps_2 = (count_2 + 31) / 32;
-            const uint rest_15 = quotient_8 % matrices;
+            const uint rest_13 = quotient_7 % matrices;
             if (0 < steps_2) {
-                const uint rest_16 = sum_40 % 4;
-                await_boxes(free + rest_16, (sum_40 / 4 + 1) & 1);
-                const uint product_21 = rest_15 * 64;
-                const uint product_22 = rest_16 * 12288;
-                copy_box(stage + product_22, maps + product_21, begin_2, row_2, 32768, there + rest_16);
-                const uint sum_44 = product_21 + 32;
-                copy_box(stage + (product_22 + 8192), maps + sum_44, column_2, begin_2, 4096, there + rest_16);
-                copy_box(stage + (product_22 + 9216), maps + sum_44, column_2 + 32, begin_2, 4096, there + rest_16);
-                copy_box(stage + (product_22 + 10240), maps + sum_44, column_2 + 64, begin_2, 4096, there + rest_16);
-                copy_box(stage + (product_22 + 11264), maps + sum_44, column_2 + 96, begin_2, 4096, there + rest_16);
+                const uint rest_14 = sum_39 % 4;
+                const uint product_21 = rest_13 * 64;
+                const uint product_22 = rest_14 * 12288;
+                copy_box(stage + product_22, maps + product_21, begin_2, row_2, 32768, there + rest_14);
+                const uint sum_42 = product_21 + 32;
+                copy_box(stage + (product_22 + 8192), maps + sum_42, column_2, begin_2, 4096, there + rest_14);
+                copy_box(stage + (product_22 + 9216), maps + sum_42, column_2 + 32, begin_2, 4096, there + rest_14);
+                copy_box(stage + (product_22 + 10240), maps + sum_42, column_2 + 64, begin_2, 4096, there + rest_14);
+                copy_box(stage + (product_22 + 11264), maps + sum_42, column_2 + 96, begin_2, 4096, there + rest_14);
             }
             if (1 < steps_2) {
-                const uint copied_1 = sum_40 + 1;
-                const uint rest_17 = copied_1 % 4;
-                await_boxes(free + rest_17, (copied_1 / 4 + 1) & 1);
-                const uint sum_53 = begin_2 + 32;
-                const uint product_23 = rest_15 * 64;
-                const uint product_24 = rest_17 * 12288;
-                copy_box(stage + product_24, maps + product_23, sum_53, row_2, 32768, there + rest_17);
-                const uint sum_54 = product_23 + 32;
-                copy_box(stage + (product_24 + 8192), maps + sum_54, column_2, sum_53, 4096, there + rest_17);
-                copy_box(stage + (product_24 + 9216), maps + sum_54, column_2 + 32, sum_53, 4096, there + rest_17);
-                copy_box(stage + (product_24 + 10240), maps + sum_54, column_2 + 64, sum_53, 4096, there + rest_17);
-                copy_box(stage + (product_24 + 11264), maps + sum_54, column_2 + 96, sum_53, 4096, there + rest_17);
+                const uint rest_15 = (sum_39 + 1) % 4;
+                const uint sum_51 = begin_2 + 32;
+                const uint product_23 = rest_13 * 64;
+                const uint product_24 = rest_15 * 12288;
+                copy_box(stage + product_24, maps + product_23, sum_51, row_2, 32768, there + rest_15);
+                const uint sum_52 = product_23 + 32;
+                copy_box(stage + (product_24 + 8192), maps + sum_52, column_2, sum_51, 4096, there + rest_15);
+                copy_box(stage + (product_24 + 9216), maps + sum_52, column_2 + 32, sum_51, 4096, there + rest_15);
+                copy_box(stage + (product_24 + 10240), maps + sum_52, column_2 + 64, sum_51, 4096, there + rest_15);
+                copy_box(stage + (product_24 + 11264), maps + sum_52, column_2 + 96, sum_51, 4096, there + rest_15);
             }
         }
         for (uint band = 0; band < 4; ++band) {
             if (band == 0) {
-                const uint sum_63 = down * 64 + (and_value >> 1) * 32 + unit * 4;
-                const uint sum_65 = and_value_2 * 132 + (sum_63 + (and_value_1 & 1) * 2);
-                const uint sums_at = sum_65 + 49152;
+                const uint sum_61 = down * 64 + (and_value >> 1) * 32 + unit * 4;
+                const uint sum_63 = and_value_2 * 132 + (sum_61 + (and_value_1 & 1) * 2);
+                const uint sums_at = sum_63 + 49152;
                 STORE_LOCAL(uint2, stage + sums_at, as_uint2((float2)(sums[0], sums[2])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 49680), as_uint2((float2)(sums[1], sums[3])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 50208), as_uint2((float2)(sums[4], sums[6])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 50736), as_uint2((float2)(sums[5], sums[7])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 51264), as_uint2((float2)(sums[8], sums[10])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 51792), as_uint2((float2)(sums[9], sums[11])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 52320), as_uint2((float2)(sums[12], sums[14])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 52848), as_uint2((float2)(sums[13], sums[15])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 53376), as_uint2((float2)(sums[16], sums[18])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 53904), as_uint2((float2)(sums[17], sums[19])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 54432), as_uint2((float2)(sums[20], sums[22])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 54960), as_uint2((float2)(sums[21], sums[23])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 55488), as_uint2((float2)(sums[24], sums[26])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 56016), as_uint2((float2)(sums[25], sums[27])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 56544), as_uint2((float2)(sums[28], sums[30])));
-                STORE_LOCAL(uint2, stage + (sum_65 + 57072), as_uint2((float2)(sums[29], sums[31])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 49680), as_uint2((float2)(sums[1], sums[3])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 50208), as_uint2((float2)(sums[4], sums[6])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 50736), as_uint2((float2)(sums[5], sums[7])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 51264), as_uint2((float2)(sums[8], sums[10])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 51792), as_uint2((float2)(sums[9], sums[11])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 52320), as_uint2((float2)(sums[12], sums[14])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 52848), as_uint2((float2)(sums[13], sums[15])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 53376), as_uint2((float2)(sums[16], sums[18])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 53904), as_uint2((float2)(sums[17], sums[19])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 54432), as_uint2((float2)(sums[20], sums[22])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 54960), as_uint2((float2)(sums[21], sums[23])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 55488), as_uint2((float2)(sums[24], sums[26])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 56016), as_uint2((float2)(sums[25], sums[27])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 56544), as_uint2((float2)(sums[28], sums[30])));
+                STORE_LOCAL(uint2, stage + (sum_63 + 57072), as_uint2((float2)(sums[29], sums[31])));
             }
             if (band == 1) {
-                const uint sum_82 = down * 64 + (and_value >> 1) * 32 + unit * 4;
-                const uint sum_84 = and_value_2 * 132 + (sum_82 + (and_value_1 & 1) * 2);
-                const uint sums_at_1 = sum_84 + 49152;
+                const uint sum_80 = down * 64 + (and_value >> 1) * 32 + unit * 4;
+                const uint sum_82 = and_value_2 * 132 + (sum_80 + (and_value_1 & 1) * 2);
+                const uint sums_at_1 = sum_82 + 49152;
                 STORE_LOCAL(uint2, stage + sums_at_1, as_uint2((float2)(sums[32], sums[34])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 49680), as_uint2((float2)(sums[33], sums[35])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 50208), as_uint2((float2)(sums[36], sums[38])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 50736), as_uint2((float2)(sums[37], sums[39])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 51264), as_uint2((float2)(sums[40], sums[42])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 51792), as_uint2((float2)(sums[41], sums[43])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 52320), as_uint2((float2)(sums[44], sums[46])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 52848), as_uint2((float2)(sums[45], sums[47])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 53376), as_uint2((float2)(sums[48], sums[50])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 53904), as_uint2((float2)(sums[49], sums[51])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 54432), as_uint2((float2)(sums[52], sums[54])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 54960), as_uint2((float2)(sums[53], sums[55])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 55488), as_uint2((float2)(sums[56], sums[58])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 56016), as_uint2((float2)(sums[57], sums[59])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 56544), as_uint2((float2)(sums[60], sums[62])));
-                STORE_LOCAL(uint2, stage + (sum_84 + 57072), as_uint2((float2)(sums[61], sums[63])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 49680), as_uint2((float2)(sums[33], sums[35])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 50208), as_uint2((float2)(sums[36], sums[38])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 50736), as_uint2((float2)(sums[37], sums[39])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 51264), as_uint2((float2)(sums[40], sums[42])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 51792), as_uint2((float2)(sums[41], sums[43])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 52320), as_uint2((float2)(sums[44], sums[46])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 52848), as_uint2((float2)(sums[45], sums[47])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 53376), as_uint2((float2)(sums[48], sums[50])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 53904), as_uint2((float2)(sums[49], sums[51])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 54432), as_uint2((float2)(sums[52], sums[54])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 54960), as_uint2((float2)(sums[53], sums[55])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 55488), as_uint2((float2)(sums[56], sums[58])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 56016), as_uint2((float2)(sums[57], sums[59])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 56544), as_uint2((float2)(sums[60], sums[62])));
+                STORE_LOCAL(uint2, stage + (sum_82 + 57072), as_uint2((float2)(sums[61], sums[63])));
             }
             if (band == 2) {
-                const uint sum_101 = down * 64 + (and_value >> 1) * 32 + unit * 4;
-                const uint sum_103 = and_value_2 * 132 + (sum_101 + (and_value_1 & 1) * 2);
-                const uint sums_at_2 = sum_103 + 49152;
+                const uint sum_99 = down * 64 + (and_value >> 1) * 32 + unit * 4;
+                const uint sum_101 = and_value_2 * 132 + (sum_99 + (and_value_1 & 1) * 2);
+                const uint sums_at_2 = sum_101 + 49152;
                 STORE_LOCAL(uint2, stage + sums_at_2, as_uint2((float2)(sums[64], sums[66])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 49680), as_uint2((float2)(sums[65], sums[67])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 50208), as_uint2((float2)(sums[68], sums[70])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 50736), as_uint2((float2)(sums[69], sums[71])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 51264), as_uint2((float2)(sums[72], sums[74])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 51792), as_uint2((float2)(sums[73], sums[75])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 52320), as_uint2((float2)(sums[76], sums[78])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 52848), as_uint2((float2)(sums[77], sums[79])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 53376), as_uint2((float2)(sums[80], sums[82])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 53904), as_uint2((float2)(sums[81], sums[83])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 54432), as_uint2((float2)(sums[84], sums[86])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 54960), as_uint2((float2)(sums[85], sums[87])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 55488), as_uint2((float2)(sums[88], sums[90])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 56016), as_uint2((float2)(sums[89], sums[91])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 56544), as_uint2((float2)(sums[92], sums[94])));
-                STORE_LOCAL(uint2, stage + (sum_103 + 57072), as_uint2((float2)(sums[93], sums[95])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 49680), as_uint2((float2)(sums[65], sums[67])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 50208), as_uint2((float2)(sums[68], sums[70])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 50736), as_uint2((float2)(sums[69], sums[71])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 51264), as_uint2((float2)(sums[72], sums[74])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 51792), as_uint2((float2)(sums[73], sums[75])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 52320), as_uint2((float2)(sums[76], sums[78])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 52848), as_uint2((float2)(sums[77], sums[79])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 53376), as_uint2((float2)(sums[80], sums[82])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 53904), as_uint2((float2)(sums[81], sums[83])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 54432), as_uint2((float2)(sums[84], sums[86])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 54960), as_uint2((float2)(sums[85], sums[87])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 55488), as_uint2((float2)(sums[88], sums[90])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 56016), as_uint2((float2)(sums[89], sums[91])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 56544), as_uint2((float2)(sums[92], sums[94])));
+                STORE_LOCAL(uint2, stage + (sum_101 + 57072), as_uint2((float2)(sums[93], sums[95])));
             }
             if (band == 3) {
-                const uint sum_120 = down * 64 + (and_value >> 1) * 32 + unit * 4;
-                const uint sum_122 = and_value_2 * 132 + (sum_120 + (and_value_1 & 1) * 2);
-                const uint sums_at_3 = sum_122 + 49152;
+                const uint sum_118 = down * 64 + (and_value >> 1) * 32 + unit * 4;
+                const uint sum_120 = and_value_2 * 132 + (sum_118 + (and_value_1 & 1) * 2);
+                const uint sums_at_3 = sum_120 + 49152;
                 STORE_LOCAL(uint2, stage + sums_at_3, as_uint2((float2)(sums[96], sums[98])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 49680), as_uint2((float2)(sums[97], sums[99])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 50208), as_uint2((float2)(sums[100], sums[102])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 50736), as_uint2((float2)(sums[101], sums[103])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 51264), as_uint2((float2)(sums[104], sums[106])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 51792), as_uint2((float2)(sums[105], sums[107])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 52320), as_uint2((float2)(sums[108], sums[110])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 52848), as_uint2((float2)(sums[109], sums[111])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 53376), as_uint2((float2)(sums[112], sums[114])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 53904), as_uint2((float2)(sums[113], sums[115])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 54432), as_uint2((float2)(sums[116], sums[118])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 54960), as_uint2((float2)(sums[117], sums[119])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 55488), as_uint2((float2)(sums[120], sums[122])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 56016), as_uint2((float2)(sums[121], sums[123])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 56544), as_uint2((float2)(sums[124], sums[126])));
-                STORE_LOCAL(uint2, stage + (sum_122 + 57072), as_uint2((float2)(sums[125], sums[127])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 49680), as_uint2((float2)(sums[97], sums[99])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 50208), as_uint2((float2)(sums[100], sums[102])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 50736), as_uint2((float2)(sums[101], sums[103])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 51264), as_uint2((float2)(sums[104], sums[106])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 51792), as_uint2((float2)(sums[105], sums[107])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 52320), as_uint2((float2)(sums[108], sums[110])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 52848), as_uint2((float2)(sums[109], sums[111])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 53376), as_uint2((float2)(sums[112], sums[114])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 53904), as_uint2((float2)(sums[113], sums[115])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 54432), as_uint2((float2)(sums[116], sums[118])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 54960), as_uint2((float2)(sums[117], sums[119])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 55488), as_uint2((float2)(sums[120], sums[122])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 56016), as_uint2((float2)(sums[121], sums[123])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 56544), as_uint2((float2)(sums[124], sums[126])));
+                STORE_LOCAL(uint2, stage + (sum_120 + 57072), as_uint2((float2)(sums[125], sums[127])));
             }
             barrier(CLK_LOCAL_MEM_FENCE);
             const uint product_45 = band * 64;
             for (uint unit_1 = item; unit_1 < 2048; unit_1 += 256) {
-                const uint quotient_13 = unit_1 / 32;
+                const uint quotient_10 = unit_1 / 32;
                 const uint product_46 = unit_1 % 32 * 4;
-                const float4 bits_64 = as_float4(LOAD_LOCAL(uint4, stage + (quotient_13 * 132 + product_46 + 49152)));
-                const uint rest_19 = quotient_13 % 64;
-                const uint and_value_17 = (rest_19 >> 2) & 1;
-                const uint sum_143 = (rest_19 >> 3) * 8 + (rest_19 & 3) * 2 + and_value_17;
-                const uint sum_144 = row_1 + quotient_13 / 64 * 256 + product_45 + sum_143;
-                const uint sum_145 = column_1 + product_46;
-                if (sum_144 < m && sum_145 < n) {
+                const float4 bits_64 = as_float4(LOAD_LOCAL(uint4, stage + (quotient_10 * 132 + product_46 + 49152)));
+                const uint rest_17 = quotient_10 % 64;
+                const uint and_value_14 = (rest_17 >> 2) & 1;
+                const uint sum_141 = (rest_17 >> 3) * 8 + (rest_17 & 3) * 2 + and_value_14;
+                const uint sum_142 = row_1 + quotient_10 / 64 * 256 + product_45 + sum_141;
+                const uint sum_143 = column_1 + product_46;
+                if (sum_142 < m && sum_143 < n) {
                     const float4 tanh_value = tanh(bits_64);
-                    STORE(float4, y + (quotient_3 * y_stride0 + sum_144 * y_stride1 + sum_145 / 4) * 4, tanh_value);
+                    STORE(float4, y + (quotient_3 * y_stride0 + sum_142 * y_stride1 + sum_143 / 4) * 4, tanh_value);
                 }
             }
             barrier(CLK_LOCAL_MEM_FENCE);

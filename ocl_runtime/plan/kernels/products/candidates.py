@@ -31,8 +31,9 @@ _FIXED = 4000
 """Clocks for a group to begin and end."""
 _STORED = 16
 """Results that a unit stores in a clock."""
-_DESCRIBED = 5800
-"""Clocks for the launch that describes matrices."""
+_DESCRIBED = 1700
+"""Clocks until boxes begin to come, since their descriptions are read first. To write them takes a launch, but for the
+first runs over some memory only."""
 _COPIED = 0.82
 """How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
 _LATENCY = 1415

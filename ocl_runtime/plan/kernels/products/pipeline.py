@@ -8,8 +8,10 @@ their products. Where products go on, too, that of one step is still at work whe
 step's memory is free one turn later.
 
 By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory.
-Warps say when they need a step no more, and the copies to its memory wait for that; they need not wait for each other.
-So those of the next tile can begin when the last step of one has: they go to where the steps before these were.
+Those of the next tile can begin when the last step of one has: they go to where the steps before these were. Where
+work-items multiply by themselves, each warp says when it needs a step no more, and the copies to its memory wait for
+that; warps then need not wait for each other. Where products go on meanwhile, no loop may come between these and the
+wait for them, so copies begin behind a barrier of the group, where nobody needs what was there two steps before.
 
 The first step is the one that may be shorter; of boxes, whose copies fill up with zeros, the last one.
 """
@@ -145,12 +147,13 @@ class Boxes:
         self._copies, self._fragments = copies, fragments
         self._ahead = tile.room - 1 - fragments.pending
         self._there = k.array(U64, tile.room, hint="there")
-        self._free = k.array(U64, tile.room, hint="free")
+        self._free = None if fragments.pending else k.array(U64, tile.room, hint="free")
         self.is_first = k.op("eq", item, 0, hint="is_first")
         """Whether a work-item is the one that copies."""
         with k.if_(self.is_first):
             k.init_boxes(self._there, tile.room, sum(each.boxes for each in copies))
-            k.init_boxes(self._free, tile.room, tile.items // ReleaseBoxes.size)
+            if self._free is not None:
+                k.init_boxes(self._free, tile.room, tile.items // ReleaseBoxes.size)
         k.barrier()
 
     def begin(self, tile: WorkTile, turn: Ref) -> None:
@@ -167,29 +170,28 @@ class Boxes:
             slot = self._slot(number)
             k.await_boxes(self._there, slot, self._round(number) & 1)
             self._fragments.multiply(slot, partial(self._copy_later, tile, step, turn))
-            if pending:
-                k.await_("products", pending)
-                with k.if_(step >= pending):
-                    k.release_boxes(self._free, self._slot(number - pending))
-            else:
+            if self._free is not None:
                 k.release_boxes(self._free, slot)
+            else:
+                k.await_("products", pending)
         if pending:
             k.await_("products")
-            for last in range(pending, 0, -1):
-                with k.if_(tile.steps >= last):
-                    k.release_boxes(self._free, self._slot(turn + tile.steps - last))
 
     def _copy_later(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
-        """Begins the copies of a later step, if there is one."""
+        """Begins the copies of a later step, if there is one, where nobody needs what was there any more."""
+        if self._free is None:
+            self._k.barrier()
         later = self._k.let(step + self._ahead, "later")
         with self._k.if_(self.is_first & (later < tile.steps)):
             self._copy(tile, later, turn)
 
     def _copy(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
-        """Begins the copies of a step when nobody needs what was there before; of the first round, nothing was."""
-        number = self._k.let(turn + step, "copied")
+        """Begins the copies of a step, if they have to wait for that, when its memory is free: in the first round it
+        is."""
+        number = turn + step
         slot = self._slot(number)
-        self._k.await_boxes(self._free, slot, self._round(number) + 1 & 1)
+        if self._free is not None:
+            self._k.await_boxes(self._free, slot, self._round(number) + 1 & 1)
         begin = tile.begin + step * self._inner
         for copies, first, side in zip(self._copies, (tile.row, tile.column), range(2), strict=True):
             map_slot = tile.matrix * (2 * MAP_WORDS) + side * MAP_WORDS
