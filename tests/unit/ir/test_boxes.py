@@ -454,6 +454,16 @@ def test_a_description_lies_at_a_multiple_of_64_bytes() -> None:
         run(k.build(), {"source": np.zeros(64, "u4"), "table": np.zeros(64, "u4")}, (1,))
 
 
+def test_a_kernel_says_whether_it_only_describes() -> None:
+    assert describing().describes
+    assert not Boxes().k.build().describes
+    k = KernelBuilder("describe_and_store")
+    source, table, out = (k.pointer(name, U32) for name in ("source", "table", "out"))
+    k.describe_matrix((table, 0, k.global_id()), (source, 0), columns=8, rows=8, row_words=4, box_rows=8)
+    k.store(out, 0, 1)
+    assert not k.build().describes
+
+
 def test_a_description_has_32_words() -> None:
     k = KernelBuilder("describe")
     source, table = k.pointer("source", U32), k.pointer("table", U32)

@@ -21,7 +21,8 @@ def unread(times: list[int]) -> Kernel:
         return [getattr(READ, field) for field in Kernel.LATE]
 
     kernel: Kernel = object.__new__(Kernel)
-    object.__setattr__(kernel, "name", READ.name)
+    for field in ("name", "describes"):
+        object.__setattr__(kernel, field, getattr(READ, field))
     kernel.read_later(read)
     return kernel
 
