@@ -63,11 +63,15 @@ def launch(
         kernel = cl.Kernel(cl.Program(program), name)
         kernel.set_args(*memory)
         cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))
-        for host, buffer in zip(arguments, memory, strict=True):
-            if _is_array(host):
-                cl.enqueue_copy(queue, host, buffer, is_blocking=True)
+        _download(queue, arguments, memory)
     except cl.Error as error:
         raise TrialError(str(error), built=True) from error
+
+
+def _download(queue: cl.CommandQueue, arguments: Sequence[Any], memory: Sequence[Any]) -> None:
+    for host, buffer in zip(arguments, memory, strict=True):
+        if _is_array(host):
+            cl.enqueue_copy(queue, host, buffer, is_blocking=True)
 
 
 def in_child(device: Device, function: Callable[[Device], _Answer], time_limit: float | None = None) -> _Answer:

@@ -58,8 +58,7 @@ class Choices:
         """Some of these could not be built or launched: forgets the records that they are launched for, and says
         whether there were any."""
         with self._lock:
-            blamed = [self._kernels.pop(id(kernel))[1] for kernel in kernels if id(kernel) in self._kernels]
-            gone = list(dict.fromkeys(blamed))
+            gone = self._blamed(kernels)
             if not gone:
                 return False
             for record in gone:
@@ -71,6 +70,11 @@ class Choices:
                 )
             self.forget(gone)
         return True
+
+    def _blamed(self, kernels: Sequence[Kernel]) -> list[Record]:
+        """The records that some kernels are launched for, once more."""
+        blamed = [self._kernels.pop(id(kernel))[1] for kernel in kernels if id(kernel) in self._kernels]
+        return list(dict.fromkeys(blamed))
 
     def digest(self) -> str:
         """What tells these records from others; nothing where there are none."""
@@ -97,9 +101,8 @@ class Choices:
         with self._lock:
             every = [record for of in self._read().values() for record in of.values()]
             gone = every if gone is None else gone
-            keys = {record.key for record in gone}
             self._files.drop(self.place, gone)
-            self._become(self._by_algorithm([record for record in every if record.key not in keys]))
+            self._become(self._by_algorithm(_without(gone, every)))
 
     def version(self, algorithm: str) -> str:
         """Of the kernels of an algorithm."""
@@ -126,3 +129,8 @@ class Choices:
             if version is not None and record.version == version():
                 known.setdefault(record.algorithm, {})[record.problem] = record
         return known
+
+
+def _without(gone: Sequence[Record], records: Sequence[Record]) -> list[Record]:
+    keys = {record.key for record in gone}
+    return [record for record in records if record.key not in keys]

@@ -54,9 +54,14 @@ def products_of(nodes: Sequence[Node], executor: Executor) -> list[Contraction]:
     """The different products of matrices that computing some nodes would launch. Raises what planning raises."""
     collector = Collector()
     with executor.registry.lock:
-        wanted = [node for node in dict.fromkeys(nodes) if not isinstance(node, Buffer)]
+        wanted = _computed(nodes)
         unplanned = Unplanned(Structure(wanted), _NOTHING) if wanted else None
         del wanted
     if unplanned is not None:
         Template(unplanned, Slots(executor.target, executor.kernels, choices=collector))
     return list(collector.products.values())
+
+
+def _computed(nodes: Sequence[Node]) -> list[Node]:
+    """The different ones that are not in memory."""
+    return [node for node in dict.fromkeys(nodes) if not isinstance(node, Buffer)]
