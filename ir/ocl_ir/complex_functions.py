@@ -86,6 +86,13 @@ def log1p(z: Any) -> Any:
     return of_parts(np.where(near, real, whole.real), whole.imag)
 
 
+def acosh(z: Any) -> Any:
+    """NumPy's acosh; of 0 + NaN i the imaginary part is pi / 2, as in C17, where NumPy before 2.2 has NaN."""
+    found = np.arccosh(z)
+    turned = (z.real == 0) & np.isnan(z.imag)
+    return of_parts(found.real, np.where(turned, found.imag.dtype.type(np.pi / 2), found.imag))
+
+
 def log2(z: Any) -> Any:
     """The logarithm to base 2, whose parts are those of the natural one times a constant."""
     return _scaled(np.log(z), 2)

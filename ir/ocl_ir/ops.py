@@ -67,7 +67,7 @@ def _unary_inexact(names: str, bound: float, complex_bound: float) -> list[Op]:
 
 _OF_BOTH = {
     name: complex_functions.by_kind(getattr(np, name), getattr(complex_functions, name))
-    for name in ("expm1", "log1p", "log2", "log10")
+    for name in ("expm1", "log1p", "log2", "log10", "acosh")
 }
 
 

@@ -77,7 +77,7 @@ def precise(row: Op, args: list[np.ndarray]) -> np.ndarray:
         if row.name == "fma":
             return wide[0] * wide[1] + wide[2]
         exact = np.asarray(row.reference(*wide))
-        if row.name == "acosh":  # C11's value, which NumPy before 2.2 does not have
+        if row.name == "acosh":  # C17's value, which NumPy before 2.2 does not have
             exact = np.where((wide[0].real == 0) & np.isnan(wide[0].imag), complex(np.nan, np.pi / 2), exact)
         return exact
 
