@@ -34,19 +34,23 @@ class Sides:
         threads = [
             threading.Thread(target=context.run, args=(self._run, number)) for number, context in enumerate(contexts)
         ]
-        for thread in threads:
-            thread.start()
         try:
-            self._wake[0].release()
-            self._all_ended.acquire()
+            self._run_in(threads)
         except BaseException as interrupt:  # noqa: BLE001  # raised again below
             self._failure = interrupt
             for wake in self._wake:
                 wake.release()
         for thread in threads:
-            thread.join()
+            if thread.is_alive():  # an interrupt may have come before all were started
+                thread.join()
         if self._failure is not None:
             raise self._failure
+
+    def _run_in(self, threads: Sequence[threading.Thread]) -> None:
+        for thread in threads:
+            thread.start()
+        self._wake[0].release()
+        self._all_ended.acquire()
 
     def wait(self, holds: Callable[[], bool]) -> None:
         """Lets other sides run until something holds, or all wait."""

@@ -5,19 +5,23 @@ from __future__ import annotations
 import signal
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
 
 from ocl_ir.errors import IRError, MemoryAccessError
+from ocl_ir.interpret import sides
 from ocl_ir.interpret.kernel import run
+from ocl_ir.interpret.sides import Sides
 from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.builder import KernelBuilder, Ref
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.uniformity import uniformity
 from ocl_ir.kernel.verify import verify
 from ocl_ir.types import F32, U32, U64
+from tests.support.interrupts import interrupt
 
 GROUP = 2 * WARPGROUP
 WARPS = WARPGROUP // 32
@@ -200,6 +204,15 @@ def test_sides_share_the_registers_that_there_are(computing: int) -> None:
             run(k.build(), arguments, (3 * WARPGROUP,))
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT raises. What a shell runs in the background (`make nightly &`) ignores it, and Python leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_all_sides() -> None:
     pair = Pair()
     kernel = pair.build(lambda: pair.take(2**30), lambda: pair.give(2**30))
@@ -212,6 +225,24 @@ def test_an_interrupt_ends_all_sides() -> None:
         run(kernel, {"y": np.zeros(1, "u4")}, (GROUP,), max_steps=2**40)
     timer.join()
     assert threading.active_count() == threads
+
+
+def test_an_interrupt_at_any_place_leaves_no_thread() -> None:
+    """Also before all threads have been started, of which the others would wait for their turns for ever."""
+    before, came, at = set(threading.enumerate()), True, 0
+    while came:
+        at += 1
+        done: list[int] = []
+        both = Sides([partial(done.append, 0), partial(done.append, 1)])
+        with interrupt(at, sides.__file__) as injection:
+            both.run()
+        left = set(threading.enumerate()) - before
+        for thread in left:
+            thread.join(10)
+        assert not any(thread.is_alive() for thread in left), injection.came
+        came = bool(injection.came)
+    assert done == [0, 1]
+    assert at > 10
 
 
 def test_sides_compute_as_the_caller_says() -> None:
