@@ -4,6 +4,7 @@ values.py                what statements work with
 matrix_instruction.py    what small matrices are, and who holds which elements
 matrix_instructions.py   the instructions that there are, by name
 matrix_words.py          how their operands are read from words of local memory
+box_words.py             the same of operands that boxes have copied
 cooperative.py           statements to which work-items come together
 asynchronous.py          statements whose work goes on while work-items do
 grammar.py               the grammar

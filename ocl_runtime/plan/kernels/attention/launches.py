@@ -10,7 +10,7 @@ from ocl_ir.graph.attention import QUERIES_OF_A_ROW, Attention, AttentionGradien
 from ocl_ir.graph.build import Buffer, Storage
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout
-from ocl_ir.types import F32, U8, U32, Pointer
+from ocl_ir.types import F32, U8, U16, U32, Pointer
 from ocl_runtime.plan.kernels.attention import attention_kernel, gradients_kernel, statistics_kernel
 from ocl_runtime.plan.kernels.attention.attention_kernel import KEYS, AttentionForm
 from ocl_runtime.plan.kernels.attention.gradients import ROWS_OF_A_TILE, WARPGROUPS, GradientForm, box_rows
@@ -53,15 +53,20 @@ class _Sizes(NamedTuple):
         parameters.number("scale", F32, algorithm.scale * math.log2(math.e))
 
 
-def _give_mask(parameters: Parameters, mask: Buffer, sizes: _Sizes) -> None:
-    """A mask of (outer, heads, n, m), each of them or 1."""
+def _give_mask(parameters: Parameters, mask: Buffer, sizes: _Sizes, *, along_keys: bool) -> None:
+    """A mask of (outer, heads, n, m), each of them or 1. A kernel that goes along keys reads two at once, where all
+    rows have whole pairs."""
     outer, heads, n, m = map(int, mask.shape)
+    pair = 2 if along_keys and m % 2 == 0 and mask.layout.offset % 2 == 0 else 1
     parameters.size("masks", outer * heads)
     parameters.size("mask_shared", sizes.heads if heads == 1 else 1)
-    parameters.size("mask_size", n * m)
-    parameters.size("mask_row", m if n > 1 else 0)
+    parameters.size("mask_size", n * m // pair)
+    parameters.size("mask_row", m // pair if n > 1 else 0)
     parameters.size("mask_key", 1 if m > 1 else 0)
-    parameters.pointer("mask", Pointer(U8, align=1), Address(mask.storage, mask.layout))
+    layout = mask.layout
+    if pair > 1:
+        layout = Layout((layout.span // pair,), (1,), layout.offset // pair)
+    parameters.pointer("mask", Pointer(U16 if pair > 1 else U8, align=pair), Address(mask.storage, layout))
 
 
 def _give_logs(parameters: Parameters, attended: Buffer, heads: int, n: int) -> None:
@@ -89,7 +94,7 @@ def attention_launches(call: Call, allocate: Callable[[int], Storage], lowering:
     tiles = -(-sizes.n // rows)
     sizes.give(parameters, algorithm, tiles, sizes.heads)
     for mask in masks:
-        _give_mask(parameters, mask, sizes)
+        _give_mask(parameters, mask, sizes, along_keys=True)
     _give_logs(parameters, call.result, sizes.heads, sizes.n)
     parameters.pointer("y", Pointer(U32, align=16), in_words(call.result))
     form = AttentionForm(q.dtype, sizes.length, algorithm.causal, tuple(parameters.specs))
@@ -131,7 +136,7 @@ def gradient_launches(call: Call, allocate: Callable[[int], Storage], lowering: 
     tiles = -(-rows // ROWS_OF_A_TILE)
     sizes.give(parameters, algorithm, tiles, heads)
     for mask in masks:
-        _give_mask(parameters, mask, sizes)
+        _give_mask(parameters, mask, sizes, along_keys=by == "queries")
     if by != "values":
         parameters.number("factor", F32, algorithm.scale)
     if by == "queries":

@@ -27,7 +27,7 @@ from ocl_ir.kernel.asynchronous import (
 )
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.types import F32, I32, U32, U64, DType
+from ocl_ir.types import F32, I32, U16, U32, U64, DType, element
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Spec, rounded_up
 from ocl_runtime.plan.kernels.fragments import exchanged
@@ -223,11 +223,19 @@ class Parts:
             return
         number = k.op("urem", k.op("udiv", head, sizes["mask_shared"]), sizes["masks"])
         start = k.let(number * sizes["mask_size"], "mask_at")
+        is_paired = element(sizes["mask"].type) is U16
         for half in ROW_PAIR:
+            pair: Ref | None = None
             for at, column in self.each(columns, half):
                 query, key = place(half, column)
-                row = k.op("minimum", query, sizes["n"] - 1) * sizes["mask_row"]
-                value = k.load(sizes["mask"], start + row + k.op("minimum", key, sizes["m"] - 1) * sizes["mask_key"])
+                row = start + k.op("minimum", query, sizes["n"] - 1) * sizes["mask_row"]
+                if not is_paired:
+                    value = k.load(sizes["mask"], row + k.op("minimum", key, sizes["m"] - 1) * sizes["mask_key"])
+                elif pair is None:
+                    pair = k.load(sizes["mask"], row + k.op("minimum", key >> 1, (sizes["m"] >> 1) - 1))
+                    value = pair & 0xFF
+                else:
+                    value = pair >> 8
                 score = k.load(scores, at)
                 k.store(scores, at, k.op("select", k.op("ne", value, 0), score, float("-inf")))
 
