@@ -30,7 +30,7 @@ from ocl_runtime.execute.replay.steps import ARENA, Dispatch
 from ocl_runtime.execute.streams.command import Stream
 from ocl_runtime.execute.streams.hazards import spoiler
 
-_MOST_KEPT = 16
+_MOST_KEPT = 64
 """Pieces of memory, in which a program runs in turn, whose descriptions are kept."""
 
 _Key: TypeAlias = tuple[tuple[int, int], ...]
@@ -65,8 +65,7 @@ class Descriptions:
         self._bound = bound
         self._has_run = False
         self._parts: _Parts | None = None
-        self._known: dict[_Key, _Kept | None] = {}
-        """None for memory that was seen once: most programs never come back to it."""
+        self._known: dict[_Key, _Kept] = {}
         self._lock = threading.Lock()
 
     def give_up(self) -> None:
@@ -113,14 +112,7 @@ class Descriptions:
         key: _Key,
         pages: list[ref[Page]],
     ) -> _Kept | None:
-        """Describes memory that was seen before; notes what was not."""
-        with self._lock:
-            known = self._known
-            if key not in known:
-                while len(known) >= _MOST_KEPT:
-                    del known[next(iter(known))]
-                known[key] = None
-                return None
+        """Describes memory, and keeps that; None where there is no room for it."""
         own = [lines[number] for number in parts.describing]
         try:
             tables = [
@@ -131,7 +123,11 @@ class Descriptions:
         for number, storage in tables:
             memory[number] = storage, 0
         start(parts.describes, own)
-        kept = known[key] = _Kept(pages, tables)
+        kept = _Kept(pages, tables)
+        with self._lock:
+            while len(self._known) >= _MOST_KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = kept
         return kept
 
 
