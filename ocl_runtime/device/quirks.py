@@ -257,7 +257,7 @@ TABLE = (
     _row(
         "NVIDIA: matrix instructions of float64, larger local memory",
         lambda caps: _nvidia(caps) and caps.compute_capability[0] == 9,
-        "mma.sync.m16n8k8 of float64 is there from compute capability 9.0 on; a group can have 227 KiB.",
+        "mma.sync.m16n8k16 of float64 is there from compute capability 9.0 on; a group can have 227 KiB.",
         matrix_instructions=("mma_f16", "mma_bf16", "mma_tf32", "mma_f64"),
         tile_bytes=227 << 10,
     ),

@@ -46,7 +46,8 @@ class Target:
     """The names of the matrix instructions that there are, in an order that every process has: plans on disk are found
     by it."""
     warpgroups: bool = False
-    """Whether there are matrix instructions of warpgroups, which take halves, bfloat16 and tf32."""
+    """Whether there are matrix instructions of warpgroups, which take halves, bfloat16 and tf32, and copies in boxes,
+    which bring float64, too."""
     tile_bytes: int = 0
     """Local memory that a group can have for its tile, where these instructions are."""
     atomics64: bool = True

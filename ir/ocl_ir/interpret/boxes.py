@@ -180,6 +180,9 @@ class Boxes:
             fact = f"a box of {stmt.rows} rows of a matrix that is described for boxes of {matrix.box_rows}"
             self._faults.fail(IRError, fact, stmt, "describe the matrix for these boxes, in a launch before")
         source_word = self._accesses.memories[stmt.source.id].pointer.dtype.size
+        if source_word != max(4, matrix.size):
+            fact = f"a box in words of {source_word} bytes of a matrix whose elements have {matrix.size}"
+            self._faults.fail(IRError, fact, stmt, "copy halves and float32 as words of 32 bits, float64 as float64")
         pack = source_word // matrix.size
         rows, columns = np.indices((stmt.rows, ROW_BYTES // matrix.size))
         row, column = first_row + rows, first_column + columns

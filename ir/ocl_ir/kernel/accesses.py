@@ -58,9 +58,9 @@ def written_pointers(kernel: Kernel) -> frozenset[int]:
 
 
 def only_describes(body: Block) -> bool:
-    """Whether all that a kernel writes is descriptions of matrices, of which it has some."""
-    writing = [stmt for stmt in walk(body) if any(mode & WRITE for _, mode in accesses(stmt))]
-    return bool(writing) and all(isinstance(stmt, DescribeMatrix) for stmt in writing)
+    """Whether a kernel describes matrices and has no other access to memory, on which descriptions could depend."""
+    touching = [stmt for stmt in walk(body) if accesses(stmt)]
+    return bool(touching) and all(isinstance(stmt, DescribeMatrix) for stmt in touching)
 
 
 @by_identity

@@ -28,7 +28,7 @@ class AsynchronousBuilder(Blocks):
     """Adds asynchronous statements to the blocks of a kernel."""
 
     _describes = False
-    """Whether matrices are described."""
+    """Whether matrices are described: no other kernel has to be looked through for what it describes."""
 
     def copy_async(self, pointer: Ref, index: Like, source: Ref, source_index: Like, inside: Like) -> None:
         """Begins to copy 16 bytes from global to local memory, zeros where not `inside`."""

@@ -224,8 +224,7 @@ class Kernel(Late):
 
     `pointwise` is a promise: each element that a work-item writes at some place, it alone reads at the same place of
     what the kernel only reads, and before it writes. So a result may be written over an operand that lies alike.
-    `describes`: it writes nothing but descriptions of matrices, which say where these lie, and nothing of their
-    elements.
+    `describes`: it writes nothing but descriptions of matrices, by where these lie and by numbers, and reads nothing.
     """
 
     name: str

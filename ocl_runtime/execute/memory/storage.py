@@ -126,8 +126,7 @@ class Memory:
         self._driver = driver
         self._streams = streams
         device_sizes, host_sizes, staging_sizes = pool_sizes(device, settings)
-        self.idle: WeakSet[Idle] = WeakSet()
-        """Asked to give up what they can when there is no room."""
+        self._idle: WeakSet[Idle] = WeakSet()
         self.device_pool = Pool(streams, device_sizes, self._device_page, driver.release, log)
         self.host_pool = Pool(streams, host_sizes, driver.pinned, driver.release, log)
         self.host = HostMemory(streams, self.host_pool, early=device.quirks.early_uploads)
@@ -164,7 +163,9 @@ class Memory:
             try:
                 made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent, wait=wait)
             except NoRoomError:
-                for holder in list(self.idle):
+                with self._streams.lock:
+                    holders = list(self._idle)
+                for holder in holders:
                     holder.give_up()
                 made.block = pool.allocate(nbytes, stream, where, made, persistent=persistent, wait=wait)
         except NoRoomError as error:
@@ -181,6 +182,11 @@ class Memory:
                 remedy="drop arrays that are no longer needed, or work on parts of the data",
             ) from error
         return made
+
+    def may_give_up(self, holder: Idle) -> None:
+        """Is to ask somebody, as long as there is such a one, to give memory back when there is no room."""
+        with self._streams.lock:
+            self._idle.add(holder)
 
     def pinned(self, nbytes: int, where: str = "") -> Pinned:
         """Host memory for an array, which no command uses any more. Raises `OutOfMemoryError`."""

@@ -45,7 +45,7 @@ class Bound:
     """
 
     descriptions: Any = None
-    """What of it outlasts a run (`descriptions.py`), once somebody asks."""
+    """What of it outlasts a run (`descriptions.py`), since it has run for the first time."""
 
     def __init__(self, schedule: Schedule, handles: Handles, again: Callable[[], Schedule] | None = None) -> None:
         self._schedule: Schedule | None = schedule

@@ -7,13 +7,16 @@ is kept, and all others.
 
 Memory is the same as long as its page of the pool is: what has been given back and is handed out again lies where it
 was. Whoever borrows memory, or lends it, has it described each time.
+
+No lock is held: a signal's handler may run the same program. Of threads that describe the same memory at once, each
+uses what it wrote.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 from weakref import ref
 
@@ -32,16 +35,17 @@ from ocl_runtime.execute.streams.hazards import spoiler
 
 _MOST_KEPT = 64
 """Pieces of memory, in which a program runs in turn, whose descriptions are kept."""
+_NO_NUMBERS = MappingProxyType[str, int]({})
 
-_Key: TypeAlias = tuple[tuple[int, int], ...]
-"""Where what is described lies: the id of each page, and the byte of it."""
-Start: TypeAlias = Callable[[Bound, Sequence[Where]], None]
-"""Starts a program over the memory of this run; its steps have these Python lines."""
+_Key: TypeAlias = tuple[int, ...]
+"""Where what is described lies: of each buffer the id of its page, and the byte of it."""
+Start: TypeAlias = Callable[..., None]
+"""`run.start`."""
 
 
 class _Parts(NamedTuple):
-    """A program in two: what `describes`, and `rest`; the numbers of their steps, the buffers that are described, and
-    the ones with descriptions, with their bytes."""
+    """A program in two: what `describes`, and the `rest`; the numbers of their steps; the buffers that are described,
+    and those with descriptions, with their bytes."""
 
     describes: Bound
     rest: Bound
@@ -58,103 +62,120 @@ class _Kept(NamedTuple):
     tables: list[tuple[int, Storage]]
 
 
-class Descriptions:
-    """Those of a bound program. Any thread may ask for them."""
+def described(
+    start: Start, engine: Engine, bound: Bound, memory: Memory, what: str, lines: Sequence[Where], home: Stream
+) -> tuple[Bound, Sequence[Where]]:
+    """What to run over this memory, and the Python lines of its steps: the whole of a program that describes, or what
+    does not describe, where this memory is described; then `memory` has the descriptions, too."""
+    if bound.descriptions is None:  # most programs run once; finding out more than that takes longer than a launch
+        bound.descriptions = Descriptions()
+        return bound, lines
+    parts = bound.descriptions.parts(engine, bound)
+    where = None if parts is None else _pages(memory, parts.read)
+    if parts is None or where is None:
+        return bound, lines
+    pages, key = where
+    kept = bound.descriptions.known(engine, key, pages)
+    if kept is None:
+        kept = _describe(start, engine, parts, memory, what, lines, home, pages)
+        if kept is None:
+            return bound, lines
+        bound.descriptions.keep(key, kept)
+    for number, storage in kept.tables:
+        memory[number] = storage, 0
+    return parts.rest, [lines[number] for number in parts.others]
 
-    def __init__(self, bound: Bound) -> None:
-        self._bound = bound
-        self._has_run = False
+
+class Descriptions:
+    """Those of a bound program."""
+
+    def __init__(self) -> None:
         self._parts: _Parts | None = None
+        self._is_asked = False
         self._known: dict[_Key, _Kept] = {}
-        self._lock = threading.Lock()
+
+    def parts(self, engine: Engine, bound: Bound) -> _Parts | None:
+        """The parts of the program; None where there are none."""
+        if not self._is_asked:
+            self._parts = _parts(engine, bound)
+            self._is_asked = True
+            if self._parts is not None:
+                engine.memory.may_give_up(self)
+        return self._parts
+
+    def known(self, engine: Engine, key: _Key, pages: Sequence[Page]) -> _Kept | None:
+        """What is known of memory, if it is still there."""
+        kept = self._known.get(key)
+        if kept is None or not all(own() is page for own, page in zip(kept.pages, pages, strict=True)):
+            return None
+        if engine.streams.completion.doubt and spoiler([storage.touch(READ) for _, storage in kept.tables]):
+            return None
+        return kept
+
+    def keep(self, key: _Key, kept: _Kept) -> None:
+        """Knows memory from now on."""
+        for old in list(self._known)[: max(0, len(self._known) - _MOST_KEPT + 1)]:
+            self._known.pop(old, None)
+        self._known[key] = kept
 
     def give_up(self) -> None:
         """Gives the memory back to the pool."""
         self._known = {}
 
-    def over(
-        self, engine: Engine, memory: Memory, lines: Sequence[Where], home: Stream, start: Start
-    ) -> tuple[Bound, Sequence[Where]]:
-        """What to run over this memory, and the Python lines of its steps: all of the program, or what does not
-        describe, where this memory is described; then `memory` has the descriptions, too."""
-        if not self._has_run:  # most programs run once; finding out more than that takes longer than a launch
-            self._has_run = True
-            return self._bound, lines
-        with self._lock:
-            if self._parts is None and self._bound.handles.describing:
-                self._parts = _parts(engine, self._bound)
-                engine.memory.idle.add(self)
-        parts = self._parts
-        pages = None if parts is None else _pages(memory, parts.read)
-        if parts is None or pages is None:
-            return self._bound, lines
-        key = tuple([(id(page), first) for page, first in pages])
-        kept = self._known.get(key)
-        if kept is None or any(own() is not page for own, (page, _) in zip(kept.pages, pages, strict=True)):
-            kept = self._described(engine, memory, lines, home, start, parts, key, [ref(page) for page, _ in pages])
-        elif spoiler([storage.touch(READ) for _, storage in kept.tables]) is not None:
-            self._known.pop(key, None)
-            kept = None
-        if kept is None:
-            return self._bound, lines
-        for number, storage in kept.tables:
-            memory[number] = storage, 0
-        return parts.rest, [lines[number] for number in parts.others]
 
-    def _described(
-        self,
-        engine: Engine,
-        memory: Memory,
-        lines: Sequence[Where],
-        home: Stream,
-        start: Start,
-        parts: _Parts,
-        key: _Key,
-        pages: list[ref[Page]],
-    ) -> _Kept | None:
-        """Describes memory, and keeps that; None where there is no room for it."""
-        own = [lines[number] for number in parts.describing]
-        try:
-            tables = [
-                (number, engine.memory.allocate(nbytes, own[-1], home, wait=False)) for number, nbytes in parts.tables
-            ]
-        except (OutOfMemoryError, NoRoomYetError):
-            return None
-        for number, storage in tables:
-            memory[number] = storage, 0
-        start(parts.describes, own)
-        kept = _Kept(pages, tables)
-        with self._lock:
-            while len(self._known) >= _MOST_KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[key] = kept
-        return kept
-
-
-def _pages(memory: Memory, buffers: Sequence[int]) -> list[tuple[Page, int]] | None:
-    """The pages that buffers lie in, from a byte on; None where somebody else has to do with one."""
-    pages: list[tuple[Page, int]] = []
+def _pages(memory: Memory, buffers: Sequence[int]) -> tuple[list[Page], _Key] | None:
+    """The pages that buffers lie in, and where; None where somebody else has to do with one."""
+    pages: list[Page] = []
+    key: list[int] = []
     for number in buffers:
         part = memory[number]
         if not isinstance(part, tuple) or type(part[0]) is not Storage or part[0].guests:
             return None
-        storage, offset = part
-        pages.append((storage.block.page, storage.block.low + offset))
-    return pages
+        block = part[0].block
+        pages.append(block.page)
+        key += id(block.page), block.low + part[1]
+    return pages, tuple(key)
+
+
+def _describe(
+    start: Start,
+    engine: Engine,
+    parts: _Parts,
+    memory: Memory,
+    what: str,
+    lines: Sequence[Where],
+    home: Stream,
+    pages: Sequence[Page],
+) -> _Kept | None:
+    """Runs the steps that describe; None where there is no room for what they write."""
+    own = [lines[number] for number in parts.describing]
+    allocate = engine.memory.allocate
+    try:
+        tables = [(number, allocate(nbytes, own[-1], home, wait=False)) for number, nbytes in parts.tables]
+    except (OutOfMemoryError, NoRoomYetError):
+        return None
+    for number, storage in tables:
+        memory[number] = storage, 0
+    start(engine, parts.describes, memory, what, own, _NO_NUMBERS, home, apart=False)
+    return _Kept([ref(page) for page in pages], tables)
 
 
 def _parts(engine: Engine, bound: Bound) -> _Parts | None:
-    """The parts of a program; None where describing is more than that, or others wait for it."""
-    schedule, describing = bound.schedule, list(bound.handles.describing)
-    nodes, others = schedule.nodes, [number for number in range(len(schedule.nodes)) if number not in describing]
-    tables = _touched([nodes[number] for number in describing], WRITE)
-    is_alone = tables <= schedule.lives.keys() and not tables & _touched([nodes[number] for number in others], WRITE)
-    has_numbers = any(
-        isinstance(step, Dispatch) and step.numbers for step in map(bound.commands.__getitem__, describing)
-    )
-    if not (is_alone and others) or has_numbers or bound.spreads or any(node.waits for node in nodes):
+    """The parts of a program; None where it is for several streams, or what describes cannot come before all else."""
+    describing, commands = list(bound.handles.describing), bound.commands
+    if bound.spreads or any(isinstance(step := commands[number], Dispatch) and step.numbers for number in describing):
         return None
-    read = _touched([nodes[number] for number in describing], READ)
+    schedule = bound.schedule
+    nodes = schedule.nodes
+    others = [number for number in range(len(nodes)) if number not in describing]
+    tables = {buffer for number in describing for buffer in _touched(nodes[number], WRITE)}
+    if not others or not tables <= schedule.lives.keys() or any(node.waits for node in nodes):
+        return None
+    for table in tables:
+        first, *later = [number for number, node in enumerate(nodes) if table in _touched(node, READ | WRITE)]
+        if first not in describing or any(table in _touched(nodes[number], WRITE) for number in later):
+            return None
+    read = {buffer for number in describing for buffer in _touched(nodes[number], READ)}
     describes = _part(engine, schedule, describing, tables, "written")
     describes.handles.describing = ()  # it is what describes
     return _Parts(
@@ -167,19 +188,22 @@ def _parts(engine: Engine, bound: Bound) -> _Parts | None:
     )
 
 
-def _touched(nodes: Sequence[Node], mode: int) -> set[int]:
-    return {access.buffer for node in nodes for access in node.accesses if access.mode & mode}
+def _touched(node: Node, mode: int) -> list[int]:
+    return [access.buffer for access in node.accesses if access.mode & mode]
 
 
 def _part(engine: Engine, schedule: Schedule, numbers: Sequence[int], tables: set[int], kind: Kind) -> Bound:
-    """The program of some steps, in which descriptions have memory of their own."""
-    nodes = tuple([schedule.nodes[number] for number in numbers])
+    """The program of some steps, in which descriptions have memory of their own. Who writes these reads nothing else:
+    a description says nothing of elements, which may not be there yet."""
+    nodes = [schedule.nodes[number] for number in numbers]
+    if kind == "written":
+        nodes = [replace(node, accesses=tuple([one for one in node.accesses if one.mode & WRITE])) for node in nodes]
     lives = {}
     for buffer in schedule.lives.keys() - tables:
-        uses = [number for number, node in enumerate(nodes) if buffer in _touched([node], READ | WRITE)]
+        uses = [number for number, node in enumerate(nodes) if buffer in _touched(node, READ | WRITE)]
         if uses:
             lives[buffer] = uses[0], uses[-1]
     offsets = {buffer: offset for buffer, offset in schedule.offsets.items() if buffer not in tables}
     buffers = [replace(buffer, kind=kind) if buffer.id in tables else buffer for buffer in schedule.buffers]
-    part = replace(schedule, buffers=tuple(buffers), nodes=nodes, lives=lives, offsets=offsets)
+    part = replace(schedule, buffers=tuple(buffers), nodes=tuple(nodes), lives=lives, offsets=offsets)
     return Bound(part, handles_for(engine, kernels_of(part)))

@@ -13,7 +13,7 @@ from ocl_runtime.errors import OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import Storage, without_memory
 from ocl_runtime.execute.replay.bound import Bound
-from ocl_runtime.execute.replay.descriptions import Descriptions
+from ocl_runtime.execute.replay.descriptions import described
 from ocl_runtime.execute.replay.execution import Execution, Number
 from ocl_runtime.execute.replay.handles import Memory, Own
 from ocl_runtime.execute.replay.steps import ARENA
@@ -95,13 +95,7 @@ def start(
     Raises as `streams.program.submit` does.
     """
     if bound.handles.describing:
-        if bound.descriptions is None:
-            bound.descriptions = Descriptions(bound)
-
-        def part(part: Bound, lines: Sequence[Where]) -> None:
-            start(engine, part, memory, what, lines, MappingProxyType({}), home, apart=False)
-
-        bound, lines = bound.descriptions.over(engine, memory, lines, home, part)
+        bound, lines = described(start, engine, bound, memory, what, lines, home)
     own: Own | None = getattr(bound.handles.of_thread, "own", None)
     if own is None or own.busy or not own.sets:
         own = bound.handles.own()

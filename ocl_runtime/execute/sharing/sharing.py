@@ -94,7 +94,7 @@ class Sharing:
         """Lent buffers and borrowed storages that nobody refers to any more."""
         self._ending: dict[_Shared, None] = {}
         """What these belong to, until the last work has ended."""
-        memory.idle.add(self)
+        memory.may_give_up(self)
 
     def shares(self, storage: Storage) -> bool:
         """Whether somebody else may write to it."""

@@ -1,7 +1,7 @@
-"""Steps that describe where memory lies run once for the same memory: their results are kept.
+"""Steps that describe where memory lies run once for the same memory: what they wrote is kept.
 
 Real ones are instructions of one vendor; here a kernel that any device runs says of itself that it describes. What it
-writes depends on no element of the memory that it reads.
+writes depends on the first element of memory, which in these tests stays what it is: it is the memory's tag.
 """
 
 from __future__ import annotations
@@ -10,36 +10,50 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 import ocl_runtime as ocl
 from ocl_ir.host.builder import HostBuilder
 from ocl_ir.host.grammar import Program
+from ocl_ir.kernel.accesses import WRITE
 from ocl_ir.kernel.builder import KernelBuilder
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.types import F32, U32
 from ocl_runtime.device import Device
-from ocl_runtime.errors import LaunchError
+from ocl_runtime.errors import LaunchError, OutOfMemoryError
 from ocl_runtime.execute.engine import Engine
-from ocl_runtime.execute.replay import descriptions
+from ocl_runtime.execute.memory.storage import Memory
+from ocl_runtime.execute.replay import descriptions, run
 from ocl_runtime.execute.replay.descriptions import Descriptions
-from ocl_runtime.execute.streams.failures import Failure
 from ocl_runtime.runtime import Runtime
 
 N = 300
-HOST = np.random.default_rng(0).random(N, "f4")
-EXPECTED = HOST + 3 * np.arange(N, dtype="f4")
+STEPS = 3 * np.arange(N, dtype="f4")
+
+
+def tagged(tag: int, seed: int = 0) -> np.ndarray:
+    """Elements behind a tag."""
+    host = np.random.default_rng(seed).integers(0, 99, N).astype("f4")
+    host[0] = tag
+    return host
+
+
+def expected(host: np.ndarray, factor: int = 3) -> np.ndarray:
+    return host + np.arange(N, dtype="f4") * factor + host[0]
 
 
 def describing() -> Kernel:
-    """table = 0, 3, 6, …"""
+    """table = the tag of x, and 0, factor, 2 factor, …"""
     k = KernelBuilder("describe")
-    n, x, table = k.scalar("n", U32), k.pointer("x", F32), k.pointer("table", U32)
+    n, factor, x, table = k.scalar("n", U32), k.scalar("factor", U32), k.pointer("x", F32), k.pointer("table", U32)
     i = k.global_id(0)
     with k.if_(i < n):
-        k.store(table, i, i * 3 + k.convert(k.load(x, i) * 0.0, U32))
+        k.store(table, i, i * factor + k.convert(k.load(x, 0), U32))
     return replace(k.build(), describes=True)
 
 
@@ -56,18 +70,23 @@ def using() -> Kernel:
 DESCRIBE, USE = describing(), using()
 
 
-def program(*, twice: bool = False, scaled: bool = False) -> Program:
-    """y = x + table; or the table is written by others, too; or what is described is computed before."""
+def program() -> Program:
+    """y = x + table."""
     p = HostBuilder("described")
     n = p.size("n")
     x, y, table = p.input("x", F32, (n,)), p.output("y", F32, (n,)), p.alloc(U32, (n,), "table")
-    source = x
-    if scaled:
-        source = p.alloc(F32, (n,), "copy")
-        p.copy(source, x)
-    p.launch(DESCRIBE, (n, source, table), (n,))
-    if twice:
-        p.fill(table, 1)
+    p.launch(DESCRIBE, (n, 3, x, table), (n,))
+    p.launch(USE, (n, x, table, y), (n,))
+    return p.build(y)
+
+
+def of_a_copy() -> Program:
+    """The same of what the program itself puts in scratch memory."""
+    p = HostBuilder("of_a_copy")
+    n = p.size("n")
+    x, y, table, source = p.input("x", F32, (n,)), p.output("y", F32, (n,)), p.alloc(U32, (n,)), p.alloc(F32, (n,))
+    p.copy(source, x)
+    p.launch(DESCRIBE, (n, 3, source, table), (n,))
     p.launch(USE, (n, source, table, y), (n,))
     return p.build(y)
 
@@ -82,59 +101,89 @@ def runtime(device: Device, engine: Engine) -> Iterator[Runtime]:
 @pytest.fixture
 def launches(runtime: Runtime) -> Callable[[], int]:
     """How many launches there were since this was asked for the last time."""
+    return counting(runtime)
+
+
+def counting(runtime: Runtime) -> Callable[[], int]:
     counters, last = runtime.executor.engine.counters, [0]
 
     def since() -> int:
         before, last[0] = last[0], counters.launches
         return last[0] - before
 
+    since()
     return since
+
+
+def array(tag: int, seed: int = 0) -> Any:
+    return ocl.asarray(tagged(tag, seed), copy=True).compute()
+
+
+def runs(call: Callable[[], object], launches: Callable[[], int], count: int) -> list[int]:
+    """The launches of so many runs."""
+    launches()
+    made = []
+    for _ in range(count):
+        call()
+        made.append(launches())
+    return made
 
 
 def test_memory_is_described_once(runtime: Runtime, launches: Callable[[], int]) -> None:
     """The first run of all is as it is without: most programs run once."""
-    prepared, x, out = ocl.prepare(program()), ocl.asarray(HOST), ocl.allocate((N,))
-    x.compute()
-    launches()
-    counts = []
-    for _ in range(6):
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
+
+    def call() -> None:
         prepared(x, y=out)
-        np.testing.assert_array_equal(out.numpy(), EXPECTED)
-        counts.append(launches())
-    assert counts == [2, 2, 1, 1, 1, 1]
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
+
+    assert runs(call, launches, 6) == [2, 2, 1, 1, 1, 1]
 
 
 def test_other_memory_is_described_anew(runtime: Runtime, launches: Callable[[], int]) -> None:
-    prepared, out = ocl.prepare(program()), ocl.allocate((N,))
-    arrays = [ocl.asarray(HOST + number) for number in range(3)]
-    ocl.compute(*arrays)
+    prepared, out, arrays = ocl.prepare(program()), ocl.allocate((N,)), [array(tag) for tag in range(3)]
     for turn in range(12):
-        number = turn % 3
         launches()
-        prepared(arrays[number], y=out)
+        prepared(arrays[turn % 3], y=out)
         assert launches() == (2 if turn < 4 else 1)
-        np.testing.assert_array_equal(out.numpy(), HOST + number + 3 * np.arange(N, dtype="f4"))
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(turn % 3)))
+
+
+def test_parts_of_one_memory_are_told_apart(runtime: Runtime, launches: Callable[[], int]) -> None:
+    prepared, out = ocl.prepare(program()), ocl.allocate((N,))
+    whole = np.zeros(2 * N + 64, "f4")
+    whole[:N], whole[320 : 320 + N] = tagged(3), tagged(5)
+    x = ocl.asarray(whole, copy=True).compute()
+    for turn in range(8):
+        launches()
+        prepared(x[320 : 320 + N] if turn % 2 else x[:N], y=out)
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(5 if turn % 2 else 3)))
+        assert launches() == (2 if turn < 3 else 1)
 
 
 def test_elements_may_change(runtime: Runtime, launches: Callable[[], int]) -> None:
-    prepared, x, out = ocl.prepare(program()), ocl.asarray(HOST, copy=True), ocl.allocate((N,))
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
     for turn in range(16):
-        x[:] = HOST * turn  # into one of two pieces of memory, as it turns out
+        x[:] = tagged(7, turn)  # into one of a few pieces of memory, as it turns out
         x.compute()
         launches()
         prepared(x, y=out)
-        np.testing.assert_array_equal(out.numpy(), HOST * turn + 3 * np.arange(N, dtype="f4"))
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(7, turn)))
         assert launches() == 1 or turn < 8
 
 
-def test_what_a_program_computes_is_described_where_it_lies(runtime: Runtime, launches: Callable[[], int]) -> None:
-    """In scratch memory, which mostly is the same again."""
-    prepared, x, out = ocl.prepare(program(scaled=True)), ocl.asarray(HOST), ocl.allocate((N,))
-    for _ in range(8):
-        launches()
-        prepared(x, y=out)
-        np.testing.assert_array_equal(out.numpy(), EXPECTED)
-    assert launches() == 2  # the copy and the use
+def test_scratch_memory_is_described_wherever_it_lies(runtime: Runtime, launches: Callable[[], int]) -> None:
+    """A description of what a program computes is of the place that scratch memory had. It is written before that."""
+    prepared, x, out, held = ocl.prepare(of_a_copy()), array(7), ocl.allocate((N,)), []
+    prepared(x, y=out)
+    assert runs(lambda: prepared(x, y=out), launches, 4) == [3, 2, 2, 2]
+    held += [ocl.allocate((2 * 320,)) for _ in range(64)]  # and all that is free and as large
+    counts = runs(lambda: prepared(x, y=out), launches, 3)
+    assert counts == [3, 2, 2], "it lies elsewhere"
+
+
+def one_run(prepared: Any, held: list[Any], out: Any) -> None:
+    prepared(held[0], y=out)
 
 
 def test_a_page_that_is_gone_is_not_known_again(
@@ -143,130 +192,223 @@ def test_a_page_that_is_gone_is_not_known_again(
     """Also where another one has its id."""
     monkeypatch.setattr(descriptions, "id", lambda _: 7, raising=False)
     runtime = Runtime(device, replace(engine.settings, page_bytes=0, kept_bytes=0))
-    counters, pool = runtime.executor.engine.counters, runtime.executor.engine.memory.device_pool
+    launches, pool = counting(runtime), runtime.executor.engine.memory.device_pool
     with ocl.use(runtime):
         prepared, out = ocl.prepare(program()), ocl.allocate((N,))
-        for turn in range(3):
-            x = ocl.asarray(HOST + turn, copy=True).compute()
-            counts = []
-            for _ in range(4):
-                before = counters.launches
-                prepared(x, y=out)
-                np.testing.assert_array_equal(out.numpy(), HOST + turn + 3 * np.arange(N, dtype="f4"))
-                counts.append(counters.launches - before)
-            assert counts == ([2, 2, 1, 1] if turn == 0 else [2, 1, 1, 1])
-            del x
+        for tag in range(3):
+            held = [array(tag)]
+            counts = runs(partial(one_run, prepared, held, out), launches, 4)
+            assert counts == ([2, 2, 1, 1] if tag == 0 else [2, 1, 1, 1])
+            np.testing.assert_array_equal(out.numpy(), expected(tagged(tag)))
+            held.clear()
             runtime.finish()
             pool.trim()
             gc.collect()
 
 
 def test_memory_that_is_lent_is_described_each_time(runtime: Runtime, launches: Callable[[], int]) -> None:
-    prepared, x, out = ocl.prepare(program()), ocl.asarray(HOST), ocl.allocate((N,))
-    for _ in range(5):
-        prepared(x, y=out)
-    launches()
-    prepared(x, y=out)
-    assert launches() == 1
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
+    assert runs(lambda: prepared(x, y=out), launches, 3) == [2, 2, 1]
     lent = x.to_pyopencl()
-    for _ in range(4):
-        launches()
-        prepared(x, y=out)
-        assert launches() == 2
-    np.testing.assert_array_equal(out.numpy(), EXPECTED)
-    np.testing.assert_array_equal(lent.get(), HOST)
+    assert runs(lambda: prepared(x, y=out), launches, 3) == [2, 2, 2]
+    np.testing.assert_array_equal(out.numpy(), expected(lent.get()))
 
 
-def test_who_writes_descriptions_otherwise_runs_each_time(runtime: Runtime, launches: Callable[[], int]) -> None:
-    prepared, x, out = ocl.prepare(program(twice=True)), ocl.asarray(HOST), ocl.allocate((N,))
+def test_a_table_that_is_written_twice_is_not_kept(runtime: Runtime, launches: Callable[[], int]) -> None:
+    """By whoever: what describes would run before all that uses what it writes."""
+    for other in ("describe", "fill"):
+        p = HostBuilder("twice")
+        n = p.size("n")
+        x, y, z = p.input("x", F32, (n,)), p.output("y", F32, (n,)), p.output("z", F32, (n,))
+        table = p.alloc(U32, (n,))
+        p.launch(DESCRIBE, (n, 3, x, table), (n,))
+        p.launch(USE, (n, x, table, y), (n,))
+        if other == "fill":
+            p.fill(table, 1)
+        else:
+            p.launch(DESCRIBE, (n, 5, x, table), (n,))
+        p.launch(USE, (n, x, table, z), (n,))
+        prepared, given = ocl.prepare(p.build(y, z)), array(7)
+        first, second = ocl.allocate((N,)), ocl.allocate((N,))
+        for _ in range(5):
+            launches()
+            prepared(given, y=first, z=second)
+            assert launches() == 4
+            np.testing.assert_array_equal(first.numpy(), expected(tagged(7)))
+            np.testing.assert_array_equal(second.numpy(), tagged(7) + 1 if other == "fill" else expected(tagged(7), 5))
+
+
+def test_what_cannot_be_kept_is_asked_for_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of nothing but descriptions, and one that gets a number with each call."""
+    asked: list[object] = []
+    parts = descriptions._parts
+    monkeypatch.setattr(descriptions, "_parts", lambda *given: asked.append(given) or parts(*given))
+    p = HostBuilder("alone")
+    n = p.size("n")
+    x, table = p.input("x", F32, (n,)), p.output("table", U32, (n,))
+    p.launch(DESCRIBE, (n, 3, x, table), (n,))
+    prepared, given, out = ocl.prepare(p.build(table)), array(7), ocl.allocate((N,), dtype="u4")
     for _ in range(6):
-        launches()
-        prepared(x, y=out)
-        np.testing.assert_array_equal(out.numpy(), HOST + 1)
-    assert launches() == 3
+        prepared(given, table=out)
+        np.testing.assert_array_equal(out.numpy(), STEPS + 7)
+    assert len(asked) == 1
 
 
 def test_of_many_pieces_of_memory_some_are_kept(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(descriptions, "_MOST_KEPT", 2)
     kept: list[Descriptions] = []
     init = Descriptions.__init__
-    monkeypatch.setattr(Descriptions, "__init__", lambda self, bound: kept.append(self) or init(self, bound))
-    prepared, out = ocl.prepare(program()), ocl.allocate((N,))
-    arrays = [ocl.asarray(HOST + number) for number in range(4)]
+    monkeypatch.setattr(Descriptions, "__init__", lambda self: kept.append(self) or init(self))
+    prepared, out, arrays = ocl.prepare(program()), ocl.allocate((N,)), [array(tag) for tag in range(4)]
     for turn in range(24):
-        number = turn // 3 % 4
-        prepared(arrays[number], y=out)
-        np.testing.assert_array_equal(out.numpy(), HOST + number + 3 * np.arange(N, dtype="f4"))
+        prepared(arrays[turn // 3 % 4], y=out)
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(turn // 3 % 4)))
     assert [len(each._known) for each in kept] == [2]
 
 
-def test_it_is_given_up_where_there_is_no_room(runtime: Runtime, launches: Callable[[], int]) -> None:
-    prepared, x, out = ocl.prepare(program()), ocl.asarray(HOST), ocl.allocate((N,))
+def test_descriptions_are_given_up_where_there_is_no_room(runtime: Runtime, launches: Callable[[], int]) -> None:
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
     memory = runtime.executor.engine.memory
     for _ in range(5):
         prepared(x, y=out)
     live = len(memory.device_pool.live())
-    for holder in list(memory.idle):
-        holder.give_up()
-    assert len(memory.device_pool.live()) < live
-    launches()
-    for _ in range(3):
-        prepared(x, y=out)
-        np.testing.assert_array_equal(out.numpy(), EXPECTED)
-    assert launches() == 2 + 1 + 1
+    with pytest.raises(OutOfMemoryError):
+        memory.allocate(memory.device_pool.sizes.largest + 1)
+    assert len(memory.device_pool.live()) == live - 1
+    assert runs(lambda: prepared(x, y=out), launches, 3) == [2, 1, 1]
+    np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
 
 
-def test_descriptions_whose_step_failed_are_written_again(
+def test_where_there_is_no_room_for_them_all_is_as_without(
     runtime: Runtime, launches: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepared, x, out = ocl.prepare(program()), ocl.asarray(HOST), ocl.allocate((N,))
-    for _ in range(5):
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
+    prepared(x, y=out)
+    allocate = Memory.allocate
+
+    def refused(memory: Memory, nbytes: int, *args: Any, **named: Any) -> Any:
+        if args:  # as descriptions ask for it; others name what they give
+            raise OutOfMemoryError("no room")
+        return allocate(memory, nbytes, *args, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Memory, "allocate", refused)
+        assert runs(lambda: prepared(x, y=out), launches, 3) == [2, 2, 2]
+    assert runs(lambda: prepared(x, y=out), launches, 2) == [2, 1]
+    np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
+
+
+def test_a_description_that_was_refused_is_not_kept(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
+    prepared(x, y=out)
+    submit = run.submit
+
+    def refused(streams: Any, given: Any) -> None:
+        if given.names == ["kernel describe"]:
+            raise LaunchError("refused")
+        submit(streams, given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(run, "submit", refused)
+        for _ in range(2):
+            with pytest.raises(LaunchError, match="refused"):
+                prepared(x, y=out)
+    for _ in range(3):
+        prepared(x, y=out)
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
+
+
+def fail(runtime: Runtime, storage: Any) -> None:
+    """What a storage holds is spoilt by a command that fails."""
+    engine = runtime.executor.engine
+    failing = cl.UserEvent(engine.opencl.context)
+    stream, touch = engine.streams.current(), storage.touch(WRITE)
+    engine.streams.submit(stream, [touch], "a failure", "here", lambda queue, waits, touched: failing)
+    failing.set_status(-5)
+    with pytest.raises(LaunchError):
+        runtime.finish()
+
+
+def test_a_program_makes_memory_good_that_it_describes(runtime: Runtime) -> None:
+    """A description is written before the memory that it is of is: it reads nothing."""
+    p = HostBuilder("good_again")
+    n = p.size("n")
+    x, w, y, table = p.input("x", F32, (n,)), p.output("w", F32, (n,)), p.output("y", F32, (n,)), p.alloc(U32, (n,))
+    p.copy(w, x)
+    p.launch(DESCRIBE, (n, 3, w, table), (n,))
+    p.launch(USE, (n, w, table, y), (n,))
+    prepared, given = ocl.prepare(p.build(w, y)), array(7)
+    w, out = array(7), ocl.allocate((N,))
+    prepared(given, w=w, y=out)
+    runtime.finish()
+    fail(runtime, w._node.storage)
+    for _ in range(4):
+        prepared(given, w=w, y=out)
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
+
+
+def test_spoilt_descriptions_are_written_again(
+    runtime: Runtime, launches: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[Descriptions] = []
+    init = Descriptions.__init__
+    monkeypatch.setattr(Descriptions, "__init__", lambda self: kept.append(self) or init(self))
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
+    for _ in range(4):
         prepared(x, y=out)
     runtime.finish()
-    launches()
-    with monkeypatch.context() as patched:
-        patched.setattr(descriptions, "spoiler", lambda touches: Failure("describe", "", "lost"))
-        prepared(x, y=out)
-    assert launches() == 2
-    counts = []
-    for _ in range(3):
-        prepared(x, y=out)
-        counts.append(launches())
-        np.testing.assert_array_equal(out.numpy(), EXPECTED)
-    assert counts == [2, 1, 1]
+    ((known,),) = [each._known.values() for each in kept]
+    ((_, table),) = known.tables
+    fail(runtime, table)
+    assert runs(lambda: prepared(x, y=out), launches, 3) == [2, 1, 1]
+    np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
 
 
-def test_a_refused_description_is_not_kept(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared, x, out = ocl.prepare(program()), ocl.asarray(HOST), ocl.allocate((N,))
+def test_a_handler_may_run_the_same_program_meanwhile(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
     prepared(x, y=out)
-    described = Descriptions._described
+    parts, within = descriptions._parts, []
 
-    def refused(*args: object) -> None:
-        raise LaunchError("refused")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Descriptions, "_described", refused)
-        with pytest.raises(LaunchError, match="refused"):
+    def interrupted(*given: Any) -> Any:
+        if not within:
+            within.append(None)
             prepared(x, y=out)
-    assert Descriptions._described is described
+        return parts(*given)
+
+    monkeypatch.setattr(descriptions, "_parts", interrupted)
     for _ in range(3):
         prepared(x, y=out)
-        np.testing.assert_array_equal(out.numpy(), EXPECTED)
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
+    assert within
+
+
+def test_nothing_of_a_program_is_left_behind(runtime: Runtime) -> None:
+    """Without a collector of garbage."""
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
+    pool = runtime.executor.engine.memory.device_pool
+    for _ in range(2):
+        prepared(x, y=out)
+    runtime.finish()
+    live = len(pool.live())
+    gc.disable()
+    try:
+        del prepared
+        assert len(pool.live()) < live
+    finally:
+        gc.enable()
 
 
 def test_threads_may_run_over_the_same_memory(runtime: Runtime) -> None:
-    prepared = ocl.prepare(program())
-    arrays = [ocl.asarray(HOST + number) for number in range(3)]
-    ocl.compute(*arrays)
+    prepared, arrays = ocl.prepare(program()), [array(tag) for tag in range(3)]
     wrong: list[int] = []
 
     def turns(number: int) -> None:
         with ocl.use(runtime):
             out = ocl.allocate((N,))
             for turn in range(40):
-                place = (number + turn // 4) % 3
-                prepared(arrays[place], y=out)
-                if not (out.numpy() == HOST + place + 3 * np.arange(N, dtype="f4")).all():
+                tag = (number + turn // 4) % 3
+                prepared(arrays[tag], y=out)
+                if not (out.numpy() == expected(tagged(tag))).all():
                     wrong.append(number)
 
     threads = [threading.Thread(target=turns, args=(number,)) for number in range(4)]

@@ -462,6 +462,26 @@ def test_a_kernel_says_whether_it_only_describes() -> None:
     k.describe_matrix((table, 0, k.global_id()), (source, 0), columns=8, rows=8, row_words=4, box_rows=8)
     k.store(out, 0, 1)
     assert not k.build().describes
+    k = KernelBuilder("describe_as_it_says")
+    source, table, sizes = (k.pointer(name, U32) for name in ("source", "table", "sizes"))
+    rows = k.load(sizes, 0)
+    k.describe_matrix((table, 0, k.global_id()), (source, 0), columns=8, rows=rows, row_words=4, box_rows=8)
+    assert not k.build().describes, "what it reads may change"
+
+
+def test_a_box_has_the_words_of_its_matrix() -> None:
+    k = KernelBuilder("describe")
+    source, table = k.pointer("source", F64, align=16), k.pointer("table", U32, align=128)
+    sizes = {"columns": 64, "rows": 40, "row_words": 64}
+    k.describe_matrix((table, MAP_WORDS, k.global_id()), (source, 0), **sizes, box_rows=ROWS, dtype=F64)
+    words = np.zeros(2 * MAP_WORDS, "u4")
+    run(k.build(), {"source": np.zeros(64 * 40), "table": words}, (MAP_WORDS,))
+    b = Boxes()
+    b.init()
+    b.copy()
+    b.wait()
+    arguments = {**described(MATRIX, 128), "table": words}
+    b.fails(IRError, "a box in words of 4 bytes of a matrix whose elements have 8", arguments)
 
 
 def test_a_description_has_32_words() -> None:

@@ -43,6 +43,9 @@ _COPIED_BYTES = 50
 _LAUNCH, _TILE = 6900, 1200
 """Clocks for the launch of warpgroups, and for a group to go to a tile; of several groups of a unit one does so while
 others multiply."""
+_FILLED = 600
+"""The same until the first steps are there that work-items copy; boxes come while results of the tile before are
+stored."""
 _STORED_BY_WARPGROUPS = 8
 """Results that these store in a clock, while none of their group multiplies."""
 _LAST = 0.4
@@ -56,9 +59,7 @@ _TRAFFIC = 2000
 _COPY = 7000
 """Clocks for a launch that copies."""
 _MORE_REGISTERS = 56
-"""What a work-item of a warpgroup needs beside its sums."""
-_OPERAND_REGISTERS = 112
-"""The same of others, which hold operands."""
+"""What a work-item needs beside its sums, at least."""
 _RESERVED = 1024
 """Bytes of local memory that each group takes besides its own; barriers in front of what is aligned take as many."""
 _ROW = 16
@@ -194,7 +195,7 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
             boxed = MatrixTile(
                 each.warps, each.fragments, each.inner, each.room, instruction, (left, right), boxes=True
             )
-            if boxed.local_bytes + 2 * _RESERVED <= local_bytes:
+            if boxed.items <= target.group_size and boxed.local_bytes + 2 * _RESERVED <= local_bytes:
                 yield boxed, each.rate
         return
     pad = max(1, UNIT_BYTES // min(contraction.factor.size, accumulator.size))
@@ -304,14 +305,16 @@ def _time_of_warpgroups(tile: WarpgroupTile, rate: float, groups: int, places: i
     resident = min(_most_resident(tile, target.tile_bytes), max(1, groups / target.compute_units))
     results, step_bytes = tile.rows * tile.columns, (tile.rows + tile.columns) * tile.inner * tile.dtype.size
     step = max(results * tile.inner / rate, step_bytes / _COPIED_BYTES, _LATENCY / ((tile.room - 2) * resident))
-    time = -(-places // tile.inner) * step + results / _STORED_BY_WARPGROUPS + _TILE / resident
+    begun = (_TILE if tile.boxes else _TILE + _FILLED) / resident
+    time = -(-places // tile.inner) * step + results / _STORED_BY_WARPGROUPS + begun
     return _LAUNCH + _whole(groups, target) * time + (_DESCRIBED if tile.boxes else 0)
 
 
 @lru_cache(maxsize=256)
 def _most_resident(tile: WarpgroupTile, tile_bytes: int) -> int:
-    """The same as `resident_groups` where results go through bands: for every tile of every product."""
-    return resident_groups(tile, tile.local_bytes, tile_bytes)
+    """The same as `resident_groups` where results go through no bands, if they may: for every tile of every product."""
+    length = tile.local_length if tile.holds else tile.steps_length
+    return resident_groups(tile, length * tile.word.size, tile_bytes)
 
 
 def _whole(groups: int, target: Target) -> float:
@@ -324,7 +327,7 @@ def resident_groups(tile: AnyTile, local_bytes: int, tile_bytes: int) -> int:
     """How many groups that go from tile to tile, with so many bytes of local memory each, a unit of the device has room
     for: in local memory, of which the driver takes some for itself, and in registers."""
     sums = tile.rows * tile.columns // tile.items * tile.accumulator.size // U32.size
-    registers = tile.items * (sums + (_MORE_REGISTERS if isinstance(tile, WarpgroupTile) else _OPERAND_REGISTERS))
+    registers = tile.items * (sums + _MORE_REGISTERS)
     return max(1, min(tile_bytes // (local_bytes + _RESERVED), UNIT_REGISTERS // registers))
 
 

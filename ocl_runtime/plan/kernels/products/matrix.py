@@ -192,17 +192,16 @@ class MatrixFragments:
             for row, column, values in self._in_runs(own, rows[number], columns, tile.words):
                 self._store(local, base + (row * tile.row_length + column), values)
 
-    def vectors(self, lanes: int, _pack: InlineC | None = None) -> Iterator[tuple[Ref, Ref, Ref]]:
+    def vectors(self, lanes: int, pack: InlineC | None = None) -> Iterator[tuple[Ref, Ref, Ref]]:
         """Vectors of `lanes` sums, each with its row and its number in the tile's row."""
+        assert pack is None, "halves are multiplied by warpgroups"
         k, tile = self._k, self._tile
         lane_row, rows = self._places("row", tile.fragments[0])
         lane_column, columns = self._places("column", tile.fragments[1])
         row = self._row if lane_row is None else self._row + lane_row
         column = self._column if lane_column is None else self._column + lane_column
-        first_row, first = (
-            k.let(row, "first_row"),
-            k.let(column >> lanes.bit_length() - 1 if lanes > 1 else column, "first"),
-        )
+        first_row = k.let(row, "first_row")
+        first = k.let(column >> lanes.bit_length() - 1 if lanes > 1 else column, "first")
         for number, own in enumerate(self._sums):
             for below, along, values in self._in_runs(own, rows[number], columns, lanes):
                 value = values[0] if lanes == 1 else k.op("vector", *values)

@@ -186,8 +186,7 @@ class Boxes:
             self._copy(tile, later, turn)
 
     def _copy(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
-        """Begins the copies of a step, if they have to wait for that, when its memory is free: in the first round it
-        is."""
+        """Begins the copies of a step, once its memory is free: in the first round it is."""
         number = turn + step
         slot = self._slot(number)
         if self._free is not None:

@@ -85,7 +85,7 @@ class Part:
 
 
 def nothing() -> None:
-    """What is done beside products."""
+    """Does nothing."""
 
 
 class Stage(ABC):

@@ -11,13 +11,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from ocl_ir.kernel.asynchronous import ROW_BYTES, WARPGROUP
 from ocl_ir.kernel.asynchronous import ROWS as GROUP_ROWS
-from ocl_ir.kernel.asynchronous import WARPGROUP
 from ocl_ir.kernel.box_words import BoxLayout
 from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.matrix_words import Chunks, WordLayout, operand_words, word_of
 from ocl_ir.kernel.operands import Ref
-from ocl_ir.types import F32, TF32, U32, DType
+from ocl_ir.types import F32, F64, TF32, U32, DType
 
 DOWN, ACROSS = 4, 8
 """Work-items of a warp down its patch, and across, that multiply by themselves."""
@@ -246,6 +246,8 @@ class MatrixTile(AnyTile):
 @lru_cache(maxsize=256)
 def _layouts(tile: MatrixTile) -> tuple[WordLayout, WordLayout]:
     if tile.boxes:
+        assert tile.word is F64, "boxes bring words of 64 bits"
+        assert tile.chunks.elements == tile.inner == ROW_BYTES // F64.size, "and rows of one chunk"
         lengths = enumerate((tile.rows, tile.columns))
         left, right = (BoxLayout(tile.chunks, side, tile.turned[side], length, 0) for side, length in lengths)
         return left, right
