@@ -129,7 +129,7 @@ def _pages(memory: Memory, buffers: Sequence[int]) -> tuple[list[Page], _Key] | 
     key: list[int] = []
     for number in buffers:
         part = memory[number]
-        if not isinstance(part, tuple) or type(part[0]) is not Storage or part[0].guests:
+        if not isinstance(part, tuple) or part[0].guests:
             return None
         block = part[0].block
         pages.append(block.page)
@@ -169,12 +169,10 @@ def _parts(engine: Engine, bound: Bound) -> _Parts | None:
     nodes = schedule.nodes
     others = [number for number in range(len(nodes)) if number not in describing]
     tables = {buffer for number in describing for buffer in _touched(nodes[number], WRITE)}
-    if not others or not tables <= schedule.lives.keys() or any(node.waits for node in nodes):
+    if not tables <= schedule.lives.keys() or any(node.waits for node in nodes):
         return None
-    for table in tables:
-        first, *later = [number for number, node in enumerate(nodes) if table in _touched(node, READ | WRITE)]
-        if first not in describing or any(table in _touched(nodes[number], WRITE) for number in later):
-            return None
+    if any(sum(table in _touched(node, WRITE) for node in nodes) > 1 for table in tables):
+        return None
     read = {buffer for number in describing for buffer in _touched(nodes[number], READ)}
     describes = _part(engine, schedule, describing, tables, "written")
     describes.handles.describing = ()  # it is what describes

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
+from pyopencl import array as cl_array
 
 import ocl_runtime as ocl
 from ocl_ir.host.builder import HostBuilder
@@ -30,6 +31,7 @@ from ocl_runtime.execute.engine import Engine
 from ocl_runtime.execute.memory.storage import Memory
 from ocl_runtime.execute.replay import descriptions, run
 from ocl_runtime.execute.replay.descriptions import Descriptions
+from ocl_runtime.execute.replay.execution import Execution
 from ocl_runtime.runtime import Runtime
 
 N = 300
@@ -214,6 +216,43 @@ def test_memory_that_is_lent_is_described_each_time(runtime: Runtime, launches: 
     np.testing.assert_array_equal(out.numpy(), expected(lent.get()))
 
 
+def test_memory_that_is_borrowed_is_described_each_time(runtime: Runtime, launches: Callable[[], int]) -> None:
+    theirs = cl_array.to_device(cl.CommandQueue(runtime.executor.engine.opencl.context), tagged(7))
+    prepared, x, out = ocl.prepare(program()), ocl.from_pyopencl(theirs), ocl.allocate((N,))
+    assert runs(lambda: prepared(x, y=out), launches, 4) == [2, 2, 2, 2]
+    np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
+
+
+def test_a_description_by_a_number_of_each_call_is_not_kept(runtime: Runtime) -> None:
+    replay, _ = ocl.prepare(program()).prepared({"n": N})
+    bound, engine = replay._bound, runtime.executor.engine
+    assert descriptions._parts(engine, bound) is not None
+    bound.commands[0] = bound.commands[0]._replace(numbers=((1, "factor"),))
+    assert descriptions._parts(engine, bound) is None
+
+
+def test_a_program_for_several_streams_is_left_as_it_is(device: Device, engine: Engine) -> None:
+    runtime = Runtime(device, replace(engine.settings, streams=2))
+    p = HostBuilder("streams")
+    n = p.size("n")
+    x, y, z, table = p.input("x", F32, (n,)), p.output("y", F32, (n,)), p.output("z", F32, (n,)), p.alloc(U32, (n,))
+    with p.stream(0):
+        p.launch(DESCRIBE, (n, 3, x, table), (n,))
+        p.launch(USE, (n, x, table, y), (n,))
+    with p.stream(1):
+        p.copy(z, x)
+    launches = counting(runtime)
+    with ocl.use(runtime):
+        prepared, given = ocl.prepare(p.build(y, z)), array(7)
+        first, second = ocl.allocate((N,)), ocl.allocate((N,))
+        for _ in range(5):
+            launches()
+            prepared(given, y=first, z=second)
+            assert launches() == 3
+            np.testing.assert_array_equal(first.numpy(), expected(tagged(7)))
+            np.testing.assert_array_equal(second.numpy(), tagged(7))
+
+
 def test_a_table_that_is_written_twice_is_not_kept(runtime: Runtime, launches: Callable[[], int]) -> None:
     """By whoever: what describes would run before all that uses what it writes."""
     for other in ("describe", "fill"):
@@ -239,19 +278,48 @@ def test_a_table_that_is_written_twice_is_not_kept(runtime: Runtime, launches: C
 
 
 def test_what_cannot_be_kept_is_asked_for_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program of nothing but descriptions, and one that gets a number with each call."""
+    """Where the caller gets the table, and a program of nothing but descriptions."""
     asked: list[object] = []
     parts = descriptions._parts
     monkeypatch.setattr(descriptions, "_parts", lambda *given: asked.append(given) or parts(*given))
+    p = HostBuilder("given")
+    n = p.size("n")
+    x, y, table = p.input("x", F32, (n,)), p.output("y", F32, (n,)), p.output("table", U32, (n,))
+    p.launch(DESCRIBE, (n, 3, x, table), (n,))
+    p.launch(USE, (n, x, table, y), (n,))
+    prepared, given = ocl.prepare(p.build(y, table)), array(7)
+    out = ocl.allocate((N,))
+    for _ in range(6):
+        steps = ocl.allocate((N,), dtype="u4")
+        prepared(given, y=out, table=steps)
+        np.testing.assert_array_equal(steps.numpy(), STEPS + 7)
+        np.testing.assert_array_equal(out.numpy(), expected(tagged(7)))
+    assert len(asked) == 1
     p = HostBuilder("alone")
     n = p.size("n")
-    x, table = p.input("x", F32, (n,)), p.output("table", U32, (n,))
-    p.launch(DESCRIBE, (n, 3, x, table), (n,))
-    prepared, given, out = ocl.prepare(p.build(table)), array(7), ocl.allocate((N,), dtype="u4")
+    x = p.input("x", F32, (n,))
+    p.launch(DESCRIBE, (n, 3, x, p.alloc(U32, (n,))), (n,))
+    prepared = ocl.prepare(p.build())
     for _ in range(6):
-        prepared(given, table=out)
-        np.testing.assert_array_equal(out.numpy(), STEPS + 7)
-    assert len(asked) == 1
+        prepared(given)
+    assert len(asked) == 2
+
+
+def test_steps_keep_their_lines(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared, x, out = ocl.prepare(program()), array(7), ocl.allocate((N,))
+    seen: list[list[Any]] = []
+    over = Execution.over
+
+    def noted(given: Execution, memory: Any, numbers: Any, lines: Any, home: Any, *, apart: bool) -> None:
+        seen.append(list(lines))
+        over(given, memory, numbers, lines, home, apart=apart)
+
+    monkeypatch.setattr(Execution, "over", noted)
+    for _ in range(3):
+        prepared(x, y=out)
+    whole, describes, rest, again = seen
+    assert whole == describes + rest
+    assert again == rest != describes
 
 
 def test_of_many_pieces_of_memory_some_are_kept(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
