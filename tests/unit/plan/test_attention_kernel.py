@@ -19,7 +19,7 @@ from ocl_ir.interpret.kernel import run
 from ocl_ir.kernel.asynchronous import WARPGROUP, registers_of
 from ocl_ir.kernel.grammar import CopyBox, WarpgroupMultiply, walk
 from ocl_ir.layout import Layout
-from ocl_ir.types import BF16, F16, U32
+from ocl_ir.types import BF16, F16, U8, U16, U32, element
 from ocl_runtime.plan.kernels.attention import parts
 from ocl_runtime.plan.kernels.attention.parts import Parts
 from ocl_runtime.plan.kernels.form import Spec
@@ -211,6 +211,21 @@ def test_masks(dtype: str, shape: tuple[int, ...], causal: bool) -> None:
     expected = [by_numpy(q, k, v, mask, **options), *gradients_by_numpy(q, k, v, gradient, mask, **options)]
     for x, exact in zip(found, expected, strict=True):
         np.testing.assert_allclose(x, exact, atol=4e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("keys", "offset", "is_paired"), [(70, 0, True), (71, 0, False), (70, 1, True)])
+def test_masks_are_read_in_pairs_where_these_are_whole(keys: int, offset: int, is_paired: bool) -> None:
+    rng = np.random.default_rng(keys)
+    q, k, v = (rng.standard_normal((1, rows, 64)).astype("f2") for rows in (40, keys, keys))
+    bits = rng.random(offset + 40 * keys) < 0.7
+    with xp.use(InterpretedRuntime(WARPGROUPS)) as runtime:
+        mask = xp.asarray(bits)[offset:].reshape(40, keys)
+        found = xp.attention(*(xp.asarray(x) for x in (q, k, v)), mask=mask).numpy()
+    (launch,) = [launch for launch in runtime.launched if launch.kernel.name == "attention"]
+    (given,) = [param.value.type for param in launch.kernel.params if param.value.hint == "mask"]
+    assert element(given) is (U16 if is_paired else U8)
+    exact = by_numpy(q, k, v, bits[offset:].reshape(40, keys), causal=False, scale=None)
+    np.testing.assert_allclose(found, exact, atol=4e-3, rtol=1e-3)
 
 
 @pytest.mark.parametrize("offset", [1, 4, 8])
