@@ -240,6 +240,9 @@ def test_products_are_of_the_sizes_of_their_titles_and_keep_what_is_odd_when_the
     odd = Sizes(2047, 2048, 2049)
     assert str(odd.scaled(2**odd.default)) == "2047 × 2048 × 2049"
     assert str(odd.scaled(2 ** (odd.default - 2))) == "1023 × 1024 × 1025"
+    assert (
+        str(odd.scaled(2 ** (odd.default + 2))) == "4087 × 4096 × 4097"
+    )  # one product still, as its parts are checked
     batch = Sizes(512, 512, 512, 64)
     assert str(batch.scaled(2**batch.default // 8)) == "8 of 512³"
     for sizes in (Sizes(3, 5, 7, turned="ab"), Sizes(3, 5, 7, 2, "a"), Sizes(3, 5, 7, 4, "b", shared=True)):

@@ -57,11 +57,11 @@ class Sizes:
         return max(10, self.default - (math.ceil(more) if self.batch > 1 else 2 * math.ceil(more / 3)))
 
     def scaled(self, elements: int) -> Sizes:
-        """For about so many elements."""
+        """For about so many elements: more or fewer products, or a larger or smaller one where there is one."""
         share = elements / 2**self.default
         if share == 1:
             return self
-        batch = self.batch if self.shared else max(1, round(self.batch * share))
+        batch = self.batch if self.shared or self.batch == 1 else max(1, round(self.batch * share))
         side = math.sqrt(share * self.batch / batch)
         m, n, k = (_scaled(length, side) for length in (self.m, self.n, self.k))
         return replace(self, m=m, n=n, k=k, batch=batch)
