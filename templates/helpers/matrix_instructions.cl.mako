@@ -5,16 +5,18 @@
 ##
 <%def name="mma(name, shape, number, registers, constraint, letter, left=4, right=2)">\
 <%
-    numbered = lambda first, count: ", ".join(f"%{first + i}" for i in range(count))
-    given = lambda operand, count: ", ".join(f'"{constraint}"({operand}.s{i})' for i in range(count))
+    lefts = ", ".join(f"%{4 + i}" for i in range(left))
+    rights = ", ".join(f"%{4 + left + i}" for i in range(right))
+    of_a = ", ".join(f'"{constraint}"(a.s{i})' for i in range(left))
+    of_b = ", ".join(f'"{constraint}"(b.s{i})' for i in range(right))
 %>\
 static inline ${number}4 ${name}(const ${registers}${left} a, const ${registers}${right} b, const ${number}4 sums)
 {
     ${number} s0 = sums.s0, s1 = sums.s1, s2 = sums.s2, s3 = sums.s3;
-    asm volatile("mma.sync.aligned.${shape} {%0, %1, %2, %3}, {${numbered(4, left)}}, {${numbered(4 + left, right)}}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.${shape} {%0, %1, %2, %3}, {${lefts}}, {${rights}}, {%0, %1, %2, %3};"
                  : "+${letter}"(s0), "+${letter}"(s1), "+${letter}"(s2), "+${letter}"(s3)
-                 : ${given("a", left)},
-                   ${given("b", right)});
+                 : ${of_a},
+                   ${of_b});
     return (${number}4)(s0, s1, s2, s3);
 }
 </%def>
