@@ -88,9 +88,9 @@ def log1p(z: Any) -> Any:
 
 def acosh(z: Any) -> Any:
     """NumPy's acosh; of 0 + NaN i the imaginary part is pi / 2, as in C17, where NumPy before 2.2 has NaN."""
-    found = np.arccosh(z)
+    result = np.arccosh(z)
     turned = (z.real == 0) & np.isnan(z.imag)
-    return of_parts(found.real, np.where(turned, found.imag.dtype.type(np.pi / 2), found.imag))
+    return of_parts(result.real, np.where(turned, result.imag.dtype.type(np.pi / 2), result.imag))
 
 
 def log2(z: Any) -> Any:

@@ -61,6 +61,11 @@ class _Kept(NamedTuple):
     pages: list[ref[Page]]
     tables: list[tuple[int, Storage]]
 
+    def put_in(self, memory: Memory) -> None:
+        """Gives a run the descriptions."""
+        for number, storage in self.tables:
+            memory[number] = storage, 0
+
 
 def described(
     start: Start, engine: Engine, bound: Bound, memory: Memory, what: str, lines: Sequence[Where], home: Stream
@@ -71,18 +76,17 @@ def described(
         bound.descriptions = Descriptions()
         return bound, lines
     parts = bound.descriptions.parts(engine, bound)
-    where = None if parts is None else _pages(memory, parts.read)
-    if parts is None or where is None:
+    located = None if parts is None else _pages(memory, parts.read)
+    if parts is None or located is None:
         return bound, lines
-    pages, key = where
+    pages, key = located
     kept = bound.descriptions.known(engine, key, pages)
     if kept is None:
         kept = _describe(start, engine, parts, memory, what, lines, home, pages)
         if kept is None:
             return bound, lines
         bound.descriptions.keep(key, kept)
-    for number, storage in kept.tables:
-        memory[number] = storage, 0
+    kept.put_in(memory)
     return parts.rest, [lines[number] for number in parts.others]
 
 
@@ -154,10 +158,10 @@ def _describe(
         tables = [(number, allocate(nbytes, own[-1], home, wait=False)) for number, nbytes in parts.tables]
     except (OutOfMemoryError, NoRoomYetError):
         return None
-    for number, storage in tables:
-        memory[number] = storage, 0
+    kept = _Kept([ref(page) for page in pages], tables)
+    kept.put_in(memory)
     start(engine, parts.describes, memory, what, own, _NO_NUMBERS, home, apart=False)
-    return _Kept([ref(page) for page in pages], tables)
+    return kept
 
 
 def _parts(engine: Engine, bound: Bound) -> _Parts | None:
@@ -195,7 +199,9 @@ def _part(engine: Engine, schedule: Schedule, numbers: Sequence[int], tables: se
     a description says nothing of elements, which may not be there yet."""
     nodes = [schedule.nodes[number] for number in numbers]
     if kind == "written":
-        nodes = [replace(node, accesses=tuple([one for one in node.accesses if one.mode & WRITE])) for node in nodes]
+        nodes = [
+            replace(node, accesses=tuple([access for access in node.accesses if access.mode & WRITE])) for node in nodes
+        ]
     lives = {}
     for buffer in schedule.lives.keys() - tables:
         uses = [number for number, node in enumerate(nodes) if buffer in _touched(node, READ | WRITE)]
