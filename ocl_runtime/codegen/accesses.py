@@ -12,7 +12,9 @@ from ocl_ir.kernel.grammar import (
     Const,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     InitBoxes,
     Load,
     MatrixMultiply,
@@ -178,6 +180,13 @@ class Accesses:
                 table, source = self.address(stmt.table, stmt.slot), self.address(stmt.source, stmt.source_index)
                 numbers = [self.operand(number).text for number in (stmt.word, stmt.columns, stmt.rows, stmt.row_words)]
                 return [f"{name}({', '.join([table, source, *numbers, str(stmt.box_rows)])})"]
+            case DescribeWindows():
+                name = "describe_windows_tf32" if stmt.dtype is TF32 else "describe_windows"
+                self.helpers[name, U32] = None
+                table, source = self.address(stmt.table, stmt.slot), self.address(stmt.source, stmt.source_index)
+                sizes = stmt.columns, *stmt.lengths, *stmt.strides, *stmt.steps, *stmt.before, *stmt.counts
+                numbers = [self.operand(number).text for number in (stmt.word, *sizes)]
+                return [f"{name}({', '.join([table, source, *numbers, str(stmt.box_rows)])})"]
             case InitBoxes():
                 self.helpers["init_boxes", U32] = None
                 return [f"init_boxes({self.name(stmt.barriers.id)}, {stmt.count}, {stmt.boxes})"]
@@ -187,6 +196,12 @@ class Accesses:
                 places = [self.operand(place).text for place in (stmt.column, stmt.row)]
                 barrier = self.address(stmt.barriers, stmt.number)
                 return [f"copy_box({', '.join([local, table, *places, str(ROW_BYTES * stmt.rows), barrier])})"]
+            case CopyWindows():
+                self.helpers["copy_windows", U32] = None
+                local, table = self.address(stmt.pointer, stmt.index), self.address(stmt.table, stmt.slot)
+                places = [self.operand(place).text for place in (stmt.column, *stmt.place, *stmt.taps)]
+                barrier = self.address(stmt.barriers, stmt.number)
+                return [f"copy_windows({', '.join([local, table, *places, str(ROW_BYTES * stmt.rows), barrier])})"]
             case AwaitBoxes():
                 self.helpers["await_boxes", U32] = None
                 return [f"await_boxes({self.address(stmt.barriers, stmt.number)}, {self.operand(stmt.parity).text})"]

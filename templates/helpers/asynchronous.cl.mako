@@ -107,6 +107,35 @@ ${tensor_map("describe_tf32", "float32", "1 << 4 | 7 << 7 | 3 << 13 | 1 << 16 | 
 ${tensor_map("describe_f64", "64-bit elements", "1 << 4 | 4 << 7 | 3 << 13 | 2 << 17", "64-bit integers", 16, 2)}\
 </%def>
 ##
+<%def name="windows_map(name, type, comment, columns)">\
+/* A word of a tensor map: windows of ${comment}, of which boxes take ${columns} columns of one place each (im2col). */
+static inline void ${name}(__global uint *map, __global const void *source, const uint word, const uint columns,
+${" " * len(f"static inline void {name}(")}const uint width, const uint height, const uint images,
+${" " * len(f"static inline void {name}(")}const uint width_words, const uint height_words, const uint image_words,
+${" " * len(f"static inline void {name}(")}const uint step, const uint step_down, const uint before, const uint above,
+${" " * len(f"static inline void {name}(")}const uint across, const uint down, const uint box_rows)
+{
+    const ulong address = (ulong)source;
+    const uint behind = (across - 1) * step + 1 - before - width; /* from the last place to where the last window begins */
+    const uint below = (down - 1) * step_down + 1 - above - height;
+    map[word] = word == 0 ? (uint)address : word == 1 ? (uint)(address >> 32)
+        : word == 2 ? ${type} /* windows, four axes, ${comment}, swizzled in 128 bytes, promoted in L2 */
+        : word == 3 ? width_words / 4 : word == 4 ? height_words / 4 : word == 5 ? image_words / 4
+        : word == 8 ? columns - 1 : word == 9 ? width - 1 : word == 10 ? height - 1 : word == 11 ? images - 1
+        : word == 13 ? ${columns - 1}u << 24 | (step - 1) << 3 | (step_down - 1) << 6
+        : word == 14 ? (-before & 0xff) | (-above & 0xff) << 8 | (behind & 0xff) << 16 | below << 24
+        : word == 15 ? box_rows - 1 : word == 16 ? 128 * box_rows : word == 18 ? 0x400 : 0;
+}
+</%def>
+##
+<%def name="describe_windows(t)">\
+${windows_map("describe_windows", "1 | 3 << 4 | 10 << 7 | 3 << 13 | 2 << 17", "bfloat16", 64)}\
+</%def>
+##
+<%def name="describe_windows_tf32(t)">\
+${windows_map("describe_windows_tf32", "1 | 3 << 4 | 7 << 7 | 3 << 13 | 1 << 16 | 2 << 17", "float32 rounded to tf32", 32)}\
+</%def>
+##
 <%def name="init_boxes(t)">\
 static inline void init_boxes(__local ulong *barriers, const uint count, const uint boxes)
 {
@@ -125,6 +154,20 @@ static inline void copy_box(__local void *to, __global const uint *map, const ui
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(counted), "r"(bytes) : "memory");
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
                  :: "r"((uint)(size_t)to), "l"(map), "r"(column), "r"(row), "r"(counted) : "memory");
+}
+</%def>
+##
+<%def name="copy_windows(t)">\
+static inline void copy_windows(__local void *to, __global const uint *map, const uint column,
+                                const uint x, const uint y, const uint image, const uint tap, const uint tap_down,
+                                const uint bytes, __local ulong *barrier)
+{
+    const uint counted = (uint)(size_t)barrier;
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(counted), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
+                 "[%1, {%2, %3, %4, %5}], [%6], {%7, %8};"
+                 :: "r"((uint)(size_t)to), "l"(map), "r"(column), "r"(x), "r"(y), "r"(image), "r"(counted),
+                    "h"((ushort)tap), "h"((ushort)tap_down) : "memory");
 }
 </%def>
 ##

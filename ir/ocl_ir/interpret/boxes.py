@@ -1,17 +1,18 @@
-"""What boxes of matrices do that one work-item copies, as late as they may: when somebody waits for them."""
+"""What boxes do that one work-item copies, of matrices and of windows, as late as they may: when somebody waits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from ocl_ir import tf32
 from ocl_ir.errors import IRError
 from ocl_ir.interpret.accesses import Accesses
+from ocl_ir.interpret.descriptions import MOST_STEP, MOST_TAP, Described, Matrix, Windows, packed, unpacked
 from ocl_ir.interpret.faults import Faults
 from ocl_ir.interpret.operation import Data
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
@@ -25,30 +26,22 @@ from ocl_ir.kernel.asynchronous import (
     ROW_BYTES,
     AwaitBoxes,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     InitBoxes,
     ReleaseBoxes,
     Swizzled,
 )
 from ocl_ir.kernel.grammar import Operand, Stmt
 
-
-class _Description(NamedTuple):
-    """A matrix, in the interpreter's own form: numbers of 64 bits."""
-
-    begin: int
-    columns: int
-    rows: int
-    row_words: int
-    box_rows: int
-    size: int
-    """Bytes of an element: a half, a float32, which is rounded to tf32, or a float64."""
+BoxStmt: TypeAlias = DescribeMatrix | DescribeWindows | InitBoxes | CopyBox | CopyWindows | AwaitBoxes | ReleaseBoxes
 
 
 class _Begun(NamedTuple):
     """A box on its way."""
 
-    stmt: CopyBox
+    stmt: CopyBox | CopyWindows
     finish: Callable[[Data], None]
 
 
@@ -96,14 +89,14 @@ class Boxes:
         self.sides: Sides | None = None
         """Where warps specialise, who may bring what a wait is for."""
 
-    def run(self, stmt: DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | ReleaseBoxes, items: Data) -> None:
+    def run(self, stmt: BoxStmt, items: Data) -> None:
         """Runs a statement for some work-items."""
         match stmt:
-            case DescribeMatrix():
+            case DescribeMatrix() | DescribeWindows():
                 self._describe(stmt, items)
             case InitBoxes():
                 self._init(stmt, items)
-            case CopyBox():
+            case CopyBox() | CopyWindows():
                 self._copy(stmt, items)
             case AwaitBoxes():
                 self._await(stmt, items)
@@ -116,14 +109,19 @@ class Boxes:
             for begun in barrier.begun:
                 self._faults.fail(IRError, "a group ends while boxes are copied", begun.stmt, "await all boxes before")
 
-    def _describe(self, stmt: DescribeMatrix, items: Data) -> None:
-        begin, columns, rows, row_words = (
-            self._values.at(operand, items) for operand in (stmt.source_index, stmt.columns, stmt.rows, stmt.row_words)
-        )
+    def _describe(self, stmt: DescribeMatrix | DescribeWindows, items: Data) -> None:
+        if isinstance(stmt, DescribeMatrix):
+            sizes: tuple[Operand, ...] = stmt.columns, stmt.rows, stmt.row_words
+            strides: tuple[Operand, ...] = (stmt.row_words,)
+        else:
+            sizes = stmt.columns, *stmt.lengths, *stmt.strides, *stmt.steps, *stmt.before, *stmt.counts
+            strides = stmt.strides
+        begin, *numbers = (self._values.at(operand, items) for operand in (stmt.source_index, *sizes))
         source = self._accesses.memories[stmt.source.id]
         unit = COPY_BYTES // source.pointer.dtype.size
         misaligned = source.misaligned(begin.astype(np.int64), COPY_BYTES)
-        if np.count_nonzero(misaligned) or np.count_nonzero(row_words % unit):
+        rest = sum(np.count_nonzero(self._values.at(stride, items) % unit) for stride in strides)
+        if np.count_nonzero(misaligned) or rest:
             fact = f"a matrix whose rows do not begin at multiples of {COPY_BYTES} bytes"
             self._faults.fail(IRError, fact, stmt, "align the matrix and its rows, or copy it in another way")
         slot, word = self._values.at(stmt.slot, items), self._values.at(stmt.word, items)
@@ -134,10 +132,9 @@ class Boxes:
             fact = f"a description that does not begin at a multiple of {MAP_ALIGNMENT} bytes"
             self._faults.fail(IRError, fact, stmt, "align the table, and let each description take 32 words")
         table, places = self._accesses.reach(stmt, WRITE, stmt.table, slot + word, items)
-        numbers = np.zeros((items.size, MAP_WORDS // 2), np.uint64)
-        numbers[:, :4] = np.stack([begin, columns, rows, row_words], axis=1)
-        numbers[:, 4:6] = stmt.box_rows, stmt.dtype.size
-        table.put(places, numbers.view(np.uint32)[np.arange(items.size), word])
+        described = Described(stmt.box_rows, stmt.dtype.size, isinstance(stmt, DescribeWindows))
+        words = packed(np.stack([begin, *numbers], axis=1), described)
+        table.put(places, words[np.arange(items.size), word])
 
     def _init(self, stmt: InitBoxes, items: Data) -> None:
         self._check_alone(stmt, items)
@@ -148,10 +145,11 @@ class Boxes:
         for number in range(stmt.count):
             self._barriers[stmt.barriers.id, number] = _Barrier(stmt.boxes, self._nobody())
 
-    def _copy(self, stmt: CopyBox, items: Data) -> None:
+    def _copy(self, stmt: CopyBox | CopyWindows, items: Data) -> None:
         self._check_alone(stmt, items)
-        slot, column, row, number = (
-            self._number(operand, items) for operand in (stmt.slot, stmt.column, stmt.row, stmt.number)
+        places = (stmt.row,) if isinstance(stmt, CopyBox) else (*stmt.place, *stmt.taps)
+        slot, column, number, *place = (
+            self._number(operand, items) for operand in (stmt.slot, stmt.column, stmt.number, *places)
         )
         barrier = self._barrier(stmt, number, items)
         word = self._accesses.memories[stmt.pointer.id].pointer.dtype
@@ -162,43 +160,62 @@ class Boxes:
         local.begin(WRITE, to)
 
         def finish(awaited: Data) -> None:
-            words = self._box(stmt, items, slot, row, column)
+            words = self._box(stmt, items, slot, column, place)
             local.end(WRITE, to)
             self._accesses.arrive(stmt, local, to, items, awaited)
             local.put(to, words.view(local.data.dtype))
 
         barrier.begun.append(_Begun(stmt, finish))
 
-    def _box(self, stmt: CopyBox, items: Data, slot: int, first_row: int, first_column: int) -> Data:
+    def _box(self, stmt: CopyBox | CopyWindows, items: Data, slot: int, column: int, place: Sequence[int]) -> Data:
         """The words of a box as they lie in local memory."""
         table, at = self._accesses.reach(
             stmt, READ, stmt.table, np.array([slot]), items, width=MAP_WORDS, align=MAP_ALIGNMENT
         )
-        numbers = np.ascontiguousarray(table.data[at]).view(np.uint64)[0]
-        matrix = _Description(*map(int, numbers[: len(_Description._fields)]))
-        if matrix.box_rows != stmt.rows:
-            fact = f"a box of {stmt.rows} rows of a matrix that is described for boxes of {matrix.box_rows}"
+        described, description = unpacked(table.data[at][0])
+        if described.windows is not isinstance(stmt, CopyWindows):
+            fact = f"a box of {'a matrix' if described.windows else 'windows'} where {description} is described"
+            self._faults.fail(IRError, fact, stmt, "describe what is copied, in a launch before")
+        if described.box_rows != stmt.rows:
+            fact = f"a box of {stmt.rows} rows of a matrix that is described for boxes of {described.box_rows}"
             self._faults.fail(IRError, fact, stmt, "describe the matrix for these boxes, in a launch before")
         source_word = self._accesses.memories[stmt.source.id].pointer.dtype.size
-        if source_word != max(4, matrix.size):
-            fact = f"a box in words of {source_word} bytes of a matrix whose elements have {matrix.size}"
+        if source_word != max(4, described.size):
+            fact = f"a box in words of {source_word} bytes of a matrix whose elements have {described.size}"
             self._faults.fail(IRError, fact, stmt, "copy halves and float32 as words of 32 bits, float64 as float64")
-        pack = source_word // matrix.size
-        rows, columns = np.indices((stmt.rows, ROW_BYTES // matrix.size))
-        row, column = first_row + rows, first_column + columns
-        inside = (row < matrix.rows) & (column < matrix.columns)
-        part = (pack * (matrix.begin + row * matrix.row_words) + column)[inside]
-        elements = np.zeros(rows.shape, f"u{matrix.size}")
+        pack = source_word // described.size
+        rows, columns = np.indices((stmt.rows, ROW_BYTES // described.size))
+        if isinstance(description, Matrix):
+            inside, elements_at = description.elements(place[0] + rows, column + columns, pack)
+        else:
+            first = self._first_window(stmt, description, place)
+            inside, elements_at = description.elements(first + rows, column + columns, (place[3], place[4]), pack)
+        part = elements_at[inside]
+        elements = np.zeros(rows.shape, f"u{described.size}")
         if part.size:
             reader = np.repeat(items, part.size)
             source, positions = self._accesses.reach(stmt, READ, stmt.source, part // pack, reader)
             taken = source.data[positions].view(f"u{source_word}")
             if pack > 1:
                 taken = taken >> (part % pack * 16).astype(np.uint32)
-            elements[inside] = tf32.to_even(taken.view(np.float32)) if matrix.size == 4 else taken
+            elements[inside] = tf32.to_even(taken.view(np.float32)) if described.size == 4 else taken
         words = np.zeros(stmt.rows * ROW_BYTES // source_word, f"u{source_word}")
-        words[_places(stmt.rows, matrix.size, source_word)] = elements.view(words.dtype)
+        words[_places(stmt.rows, described.size, source_word)] = elements.view(words.dtype)
         return words
+
+    def _first_window(self, stmt: CopyBox | CopyWindows, windows: Windows, place: Sequence[int]) -> int:
+        """The number of the first window of a box."""
+        x, y = ((each + 2**31) % 2**32 - 2**31 for each in place[:2])  # they are given modulo 2^32
+        if not windows.is_possible or max(place[3:]) > MOST_TAP:
+            fact = f"{windows}, of which places {place[3:]} are copied"
+            remedy = f"let windows begin at most 128 places from the ends, {MOST_STEP} from each other, and take"
+            self._faults.fail(IRError, fact, stmt, f"{remedy} places {MOST_TAP} at most behind that")
+        first = windows.number(x, y, place[2])
+        if first is None:
+            fact = f"a box that begins at ({x}, {y}), where none of {windows} does"
+            self._faults.fail(IRError, fact, stmt, "begin where a window does")
+        assert first is not None
+        return first
 
     def _await(self, stmt: AwaitBoxes, items: Data) -> None:
         numbers, parities = self._values.at(stmt.number, items), self._values.at(stmt.parity, items)
@@ -247,7 +264,7 @@ class Boxes:
                 behind = [each.awaited for each in self._barriers.values() if each.awaited[by].any()]
                 releases.append(_Release(by, interval, behind))
 
-    def _barrier(self, stmt: CopyBox | AwaitBoxes | ReleaseBoxes, number: int, items: Data) -> _Barrier:
+    def _barrier(self, stmt: CopyBox | CopyWindows | AwaitBoxes | ReleaseBoxes, number: int, items: Data) -> _Barrier:
         self._accesses.reach(stmt, ATOMIC, stmt.barriers, np.full(items.size, number), items)
         return self._barriers[stmt.barriers.id, number]
 

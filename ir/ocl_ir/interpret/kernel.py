@@ -50,7 +50,9 @@ from ocl_ir.kernel.grammar import (
     Continue,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     For,
     GroupStmt,
     If,
@@ -235,7 +237,15 @@ class _Machine:
                 self._course.pending.copy(stmt, items)
             case WarpgroupMultiply():
                 self._course.pending.multiply(stmt, self._together(stmt, active))
-            case DescribeMatrix() | InitBoxes() | CopyBox() | AwaitBoxes() | ReleaseBoxes():
+            case (
+                DescribeMatrix()
+                | DescribeWindows()
+                | InitBoxes()
+                | CopyBox()
+                | CopyWindows()
+                | AwaitBoxes()
+                | ReleaseBoxes()
+            ):
                 self._boxes.run(stmt, items)
             case Turn():
                 self._turns.take(stmt, self._together(stmt, active))

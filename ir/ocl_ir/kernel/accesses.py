@@ -9,7 +9,9 @@ from ocl_ir.kernel.grammar import (
     Block,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     InitBoxes,
     Kernel,
     Load,
@@ -39,11 +41,13 @@ def accesses(stmt: Stmt) -> tuple[tuple[Value, int], ...]:
             return (stmt.pointer, WRITE), (stmt.source, READ)
         case WarpgroupMultiply():
             return (stmt.sums, WRITE if stmt.starts else READ | WRITE), (stmt.left, READ), (stmt.right, READ)
-        case DescribeMatrix():  # of the matrix, boxes are read later; until then it must stay where it is
+        case (
+            DescribeMatrix() | DescribeWindows()
+        ):  # of the matrix, boxes are read later; until then it must stay where it is
             return (stmt.table, WRITE), (stmt.source, READ)
         case InitBoxes():
             return ((stmt.barriers, WRITE),)
-        case CopyBox():
+        case CopyBox() | CopyWindows():
             counted = stmt.barriers, READ | WRITE
             return (stmt.pointer, WRITE), (stmt.source, READ), (stmt.table, READ), counted
         case AwaitBoxes() | ReleaseBoxes():
@@ -60,7 +64,7 @@ def written_pointers(kernel: Kernel) -> frozenset[int]:
 def only_describes(body: Block) -> bool:
     """Whether a kernel describes matrices and has no other access to memory, on which descriptions could depend."""
     touching = [stmt for stmt in walk(body) if accesses(stmt)]
-    return bool(touching) and all(isinstance(stmt, DescribeMatrix) for stmt in touching)
+    return bool(touching) and all(isinstance(stmt, DescribeMatrix | DescribeWindows) for stmt in touching)
 
 
 @by_identity

@@ -5,8 +5,10 @@
     WarpgroupMultiply sums += left @ right           128 work-items add a product of matrices
     Await copies | products, pending                 goes on when all but the last `pending` are done
     DescribeMatrix table[slot] = source[index] …     what boxes are copied of, in a table of the driver's own form
+    DescribeWindows table[slot] = source[index] …    the same of windows over a tensor, each a row of a matrix
     InitBoxes barriers, boxes                        each barrier waits for so many boxes in turn
     CopyBox local[index] = table[slot], column, row  128 bytes by some rows of a matrix; zeros where it has none
+    CopyWindows local[index] = table[slot], …        128 bytes of what lies at one place of some windows
     AwaitBoxes barriers[number], parity              goes on when the boxes of a turn are there; turns are 0, 1, 0, …
     ReleaseBoxes barriers[number]                    says that work-items need boxes no more; others await that as boxes
     Turn open | await | pass | close                 warpgroups do what is between await and pass one after the other
@@ -105,6 +107,29 @@ class DescribeMatrix(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeWindows(Statement):
+    """Describes the windows of a tensor (images, height, width, columns), from word `source[source_index]` on, of
+    which those of one place lie next to each other. `lengths` and `strides`, in words, are those of width, height and
+    images, the other numbers those of width and height: windows begin `before` the first place, `steps` apart, and
+    there are `counts` of them; what is beyond the tensor is zero. Boxes take `box_rows` windows, those along the width
+    first, then those along the height, then of the next image. The rest is as of `DescribeMatrix`."""
+
+    table: Value
+    slot: Operand
+    word: Operand
+    source: Value
+    source_index: Operand
+    columns: Operand
+    lengths: tuple[Operand, ...]
+    strides: tuple[Operand, ...]
+    steps: tuple[Operand, ...]
+    before: tuple[Operand, ...]
+    counts: tuple[Operand, ...]
+    box_rows: int
+    dtype: DType = BF16
+
+
+@dataclass(frozen=True, slots=True)
 class InitBoxes(Statement):
     """Makes `count` barriers in local memory ready, each for `boxes` boxes, or releases, in a turn."""
 
@@ -126,6 +151,25 @@ class CopyBox(Statement):
     slot: Operand
     column: Operand
     row: Operand
+    rows: int
+    barriers: Value
+    number: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class CopyWindows(Statement):
+    """As `CopyBox`, from `column` on, of so many windows that `table[slot]` describes: of what lies `taps` places along
+    width and height behind the beginning of each. The first window begins at a `place` along width, height and images,
+    modulo 2^32."""
+
+    pointer: Value
+    index: Operand
+    source: Value
+    table: Value
+    slot: Operand
+    column: Operand
+    place: tuple[Operand, ...]
+    taps: tuple[Operand, ...]
     rows: int
     barriers: Value
     number: Operand
@@ -223,19 +267,27 @@ class WarpgroupMultiply(Statement):
 
 
 AsyncStmt: TypeAlias = (
-    CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes | ReleaseBoxes
-    | Turn
+    CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | DescribeWindows | InitBoxes | CopyBox
+    | CopyWindows | AwaitBoxes | ReleaseBoxes | Turn
 )  # fmt: skip
 
 ASYNC_OPERANDS: Mapping[type, Callable[[Any], tuple[Operand, ...]]] = {
     CopyAsync: attrgetter("pointer", "index", "source", "source_index", "inside"),
     WarpgroupMultiply: attrgetter("sums", "left", "left_index", "right", "right_index"),
     DescribeMatrix: attrgetter("table", "slot", "word", "source", "source_index", "columns", "rows", "row_words"),
+    DescribeWindows: lambda stmt: (
+        stmt.table, stmt.slot, stmt.word, stmt.source, stmt.source_index, stmt.columns, *stmt.lengths, *stmt.strides,
+        *stmt.steps, *stmt.before, *stmt.counts,
+    ),
     InitBoxes: lambda stmt: (stmt.barriers,),
     CopyBox: attrgetter("pointer", "index", "source", "table", "slot", "column", "row", "barriers", "number"),
+    CopyWindows: lambda stmt: (
+        stmt.pointer, stmt.index, stmt.source, stmt.table, stmt.slot, stmt.column, *stmt.place, *stmt.taps,
+        stmt.barriers, stmt.number,
+    ),
     AwaitBoxes: attrgetter("barriers", "number", "parity"),
     ReleaseBoxes: attrgetter("barriers", "number"),
-}
+}  # fmt: skip
 """What each statement reads; `Commit`, `Await` and `Turn` read nothing."""
 
 
@@ -255,12 +307,26 @@ def asynchronous_with(stmt: AsyncStmt, new: tuple[Operand, ...]) -> AsyncStmt:
             table, source = as_pointer(table), as_pointer(source)
             stmt = replace(stmt, table=table, slot=slot, word=word, source=source, source_index=source_index)
             return replace(stmt, columns=columns, rows=rows, row_words=row_words)
+        case DescribeWindows():
+            table, slot, word, source, source_index, columns, *numbers = new
+            table, source = as_pointer(table), as_pointer(source)
+            stmt = replace(stmt, table=table, slot=slot, word=word, source=source, source_index=source_index)
+            lengths, strides = tuple(numbers[:3]), tuple(numbers[3:6])
+            steps, before, counts = (tuple(numbers[first : first + 2]) for first in (6, 8, 10))
+            stmt = replace(stmt, columns=columns, lengths=lengths, strides=strides)
+            return replace(stmt, steps=steps, before=before, counts=counts)
         case InitBoxes():
             return replace(stmt, barriers=as_pointer(new[0]))
         case CopyBox():
             to, index, source, table, slot, column, row, barriers, number = new
             stmt = replace(stmt, pointer=as_pointer(to), index=index, source=as_pointer(source))
             stmt = replace(stmt, table=as_pointer(table), slot=slot, column=column, row=row)
+            return replace(stmt, barriers=as_pointer(barriers), number=number)
+        case CopyWindows():
+            to, index, source, table, slot, column, *places, barriers, number = new
+            stmt = replace(stmt, pointer=as_pointer(to), index=index, source=as_pointer(source))
+            stmt = replace(stmt, table=as_pointer(table), slot=slot, column=column)
+            stmt = replace(stmt, place=tuple(places[:3]), taps=tuple(places[3:]))
             return replace(stmt, barriers=as_pointer(barriers), number=number)
         case AwaitBoxes():
             barriers, number, parity = new

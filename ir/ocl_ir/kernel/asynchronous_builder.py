@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ocl_ir.kernel.asynchronous import (
     COPY_BYTES,
     Await,
@@ -10,7 +12,9 @@ from ocl_ir.kernel.asynchronous import (
     Commit,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     InitBoxes,
     ReleaseBoxes,
     Swizzled,
@@ -20,6 +24,7 @@ from ocl_ir.kernel.asynchronous import (
 )
 from ocl_ir.kernel.blocks import Blocks, memory_of
 from ocl_ir.kernel.operands import Like, Ref
+from ocl_ir.kernel.values import Operand
 from ocl_ir.source_line import calling_line
 from ocl_ir.types import BF16, BOOL, U32, DType, element
 
@@ -107,6 +112,42 @@ class AsynchronousBuilder(Blocks):
         )
         self.emit(stmt)
 
+    def describe_windows(
+        self,
+        table: tuple[Ref, Like, Like],
+        source: tuple[Ref, Like],
+        *,
+        columns: Like,
+        lengths: Sequence[Like],
+        strides: Sequence[Like],
+        steps: Sequence[Like],
+        before: Sequence[Like],
+        counts: Sequence[Like],
+        box_rows: int,
+        dtype: DType = BF16,
+    ) -> None:
+        """The same of windows of a tensor: lengths and strides of width, height and images, the others of width and
+        height."""
+        self._describes = True
+        (to, slot, word), (of, index) = table, source
+        stmt = DescribeWindows(
+            table=memory_of(to),
+            slot=self._operand(slot, U32),
+            word=self._operand(word, U32),
+            source=memory_of(of),
+            source_index=self._operand(index, U32),
+            columns=self._operand(columns, U32),
+            lengths=self._numbers(lengths),
+            strides=self._numbers(strides),
+            steps=self._numbers(steps),
+            before=self._numbers(before),
+            counts=self._numbers(counts),
+            box_rows=box_rows,
+            dtype=dtype,
+            where=calling_line(),
+        )
+        self.emit(stmt)
+
     def init_boxes(self, barriers: Ref, count: int, boxes: int) -> None:
         """Makes barriers ready for so many boxes in each turn."""
         self.emit(InitBoxes(memory_of(barriers), count, boxes, where=calling_line()))
@@ -139,6 +180,37 @@ class AsynchronousBuilder(Blocks):
         )
         self.emit(stmt)
 
+    def copy_windows(
+        self,
+        local: tuple[Ref, Like],
+        source: Ref,
+        table: tuple[Ref, Like],
+        *,
+        column: Like,
+        place: Sequence[Like],
+        taps: Sequence[Like],
+        rows: int,
+        barrier: tuple[Ref, Like],
+    ) -> None:
+        """Begins to copy what lies at the same place of so many windows: from where the first one begins along width,
+        height and images, so many places behind that along width and height."""
+        (to, index), (of, slot), (barriers, number) = local, table, barrier
+        stmt = CopyWindows(
+            pointer=memory_of(to),
+            index=self._operand(index, U32),
+            source=memory_of(source),
+            table=memory_of(of),
+            slot=self._operand(slot, U32),
+            column=self._operand(column, U32),
+            place=self._numbers(place),
+            taps=self._numbers(taps),
+            rows=rows,
+            barriers=memory_of(barriers),
+            number=self._operand(number, U32),
+            where=calling_line(),
+        )
+        self.emit(stmt)
+
     def await_boxes(self, barriers: Ref, number: Like, parity: Like) -> None:
         """Waits for the boxes of a barrier's turn."""
         at, turn = self._operand(number, U32), self._operand(parity, U32)
@@ -151,3 +223,6 @@ class AsynchronousBuilder(Blocks):
     def turn(self, what: TurnWhat, warpgroups: int) -> None:
         """Opens or closes the turns that warpgroups take, awaits one's own or passes it on."""
         self.emit(Turn(what, warpgroups, where=calling_line()))
+
+    def _numbers(self, numbers: Sequence[Like]) -> tuple[Operand, ...]:
+        return tuple(self._operand(number, U32) for number in numbers)

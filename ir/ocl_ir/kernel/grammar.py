@@ -12,8 +12,8 @@
             | For value in start..stop step: Stmt*       bounds are evaluated once, before the loop
             | While (Stmt*; operand): Stmt*              the condition's statements run before every test
             | Barrier | Collective | Shuffle | MatrixMultiply      see `ocl_ir.kernel.cooperative`
-            | CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | InitBoxes | CopyBox | AwaitBoxes
-            | ReleaseBoxes | Turn
+            | CopyAsync | Commit | WarpgroupMultiply | Await | DescribeMatrix | DescribeWindows | InitBoxes | CopyBox
+            | CopyWindows | AwaitBoxes | ReleaseBoxes | Turn
                                                      see `ocl_ir.kernel.asynchronous`
             | Print format, operand*                     a line of text from each work-item that comes here
             | Break | Continue | Return
@@ -40,7 +40,9 @@ from ocl_ir.kernel.asynchronous import (
     Commit,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     InitBoxes,
     ReleaseBoxes,
     Turn,
@@ -53,10 +55,11 @@ from ocl_ir.late import Late
 
 __all__ = [
     "Array", "Assign", "AsyncStmt", "Atomic", "AtomicOp", "Await", "AwaitBoxes", "Barrier", "Block", "Break",
-    "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "CopyBox", "DescribeMatrix", "For",
-    "GroupStmt", "If", "InitBoxes", "Kernel", "Let", "Load", "Local", "MatrixMultiply", "Operand", "Param", "Print",
-    "ReleaseBoxes", "Return", "Shuffle", "Statement", "Stmt", "Store", "SubgroupStmt", "Turn", "Value", "Variable",
-    "WarpgroupMultiply", "While", "blocks", "defined", "map_blocks", "map_operands", "operands", "walk",
+    "Collective", "CollectiveOp", "Commit", "Const", "Continue", "CopyAsync", "CopyBox", "CopyWindows",
+    "DescribeMatrix", "DescribeWindows", "For", "GroupStmt", "If", "InitBoxes", "Kernel", "Let", "Load", "Local",
+    "MatrixMultiply", "Operand", "Param", "Print", "ReleaseBoxes", "Return", "Shuffle", "Statement", "Stmt", "Store",
+    "SubgroupStmt", "Turn", "Value", "Variable", "WarpgroupMultiply", "While", "blocks", "defined", "map_blocks",
+    "map_operands", "operands", "walk",
 ]  # fmt: skip
 
 

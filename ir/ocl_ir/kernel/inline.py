@@ -19,7 +19,9 @@ from ocl_ir.kernel.grammar import (
     Block,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     For,
     InitBoxes,
     Kernel,
@@ -62,8 +64,8 @@ def reads(stmt: Stmt, chosen: Mapping[int, Let | Load]) -> list[Value | Variable
 
 _WRITES = frozenset(
     {
-        Store, Atomic, Barrier, CopyAsync, WarpgroupMultiply, Await, DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes,
-        ReleaseBoxes,
+        Store, Atomic, Barrier, CopyAsync, WarpgroupMultiply, Await, DescribeMatrix, DescribeWindows, InitBoxes,
+        CopyBox, CopyWindows, AwaitBoxes, ReleaseBoxes,
     }
 )  # fmt: skip
 """What memory may be otherwise behind."""

@@ -6,7 +6,7 @@ Each statement is one line, so that an error can point at it. The same kernel al
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ocl_ir.kernel.alignment import is_aligned
@@ -27,7 +27,9 @@ from ocl_ir.kernel.grammar import (
     Continue,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     For,
     If,
     InitBoxes,
@@ -216,6 +218,15 @@ class _Printer:
                 lengths = f"{self._of(stmt.rows)} x {self._of(stmt.columns)} by {self._of(stmt.row_words)} words"
                 of = f" of {stmt.dtype}" if stmt.dtype.size > 2 else ""
                 return f"describe {table} = {source}{of}, {lengths}, boxes of {stmt.box_rows} rows"
+            case DescribeWindows():
+                table, source = self._at(stmt.table, stmt.slot), self._at(stmt.source, stmt.source_index)
+                table += f" word {self._of(stmt.word)}"
+                shape = self._all([*reversed(stmt.lengths), stmt.columns], " x ")
+                lies = f"{shape} by {self._all(reversed(stmt.strides))} words"
+                windows = f"{self._all(reversed(stmt.counts), ' x ')} windows by {self._all(reversed(stmt.steps))}"
+                windows += f" from {self._all(reversed(stmt.before))} before"
+                of = f" of {stmt.dtype}" if stmt.dtype.size > 2 else ""
+                return f"describe {table} = {source}{of}, {lies}, {windows}, boxes of {stmt.box_rows} rows"
             case InitBoxes():
                 return f"init {self._of(stmt.barriers)}[0..{stmt.count}], {stmt.boxes} boxes each"
             case CopyBox():
@@ -223,12 +234,21 @@ class _Printer:
                 place = f"row {self._of(stmt.row)}, column {self._of(stmt.column)}, {stmt.rows} rows"
                 barrier = self._at(stmt.barriers, stmt.number)
                 return f"copy box {local} = {self._of(stmt.source)} by {table} at {place}, for {barrier}"
+            case CopyWindows():
+                local, table = self._at(stmt.pointer, stmt.index), self._at(stmt.table, stmt.slot)
+                place = f"window {self._all(reversed(stmt.place))}, tap {self._all(reversed(stmt.taps))}"
+                place += f", column {self._of(stmt.column)}, {stmt.rows} rows"
+                barrier = self._at(stmt.barriers, stmt.number)
+                return f"copy windows {local} = {self._of(stmt.source)} by {table} at {place}, for {barrier}"
             case AwaitBoxes():
                 return f"await {self._at(stmt.barriers, stmt.number)}, parity {self._of(stmt.parity)}"
             case ReleaseBoxes():
                 return f"release {self._at(stmt.barriers, stmt.number)}"
             case Turn():
                 return f"{stmt.what} turn of {stmt.warpgroups} warpgroups"
+
+    def _all(self, operands: Iterable[Operand], between: str = ", ") -> str:
+        return between.join(map(self._of, operands))
 
     def _at(self, pointer: Operand, index: Operand) -> str:
         return f"{self._of(pointer)}[{self._of(index)}]"

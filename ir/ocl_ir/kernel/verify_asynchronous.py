@@ -7,6 +7,7 @@ from typing import get_args
 
 from ocl_ir.kernel.asynchronous import (
     ALIGNMENT,
+    ASYNC_OPERANDS,
     COPY_BYTES,
     MOST_BOX_ROWS,
     ROWS,
@@ -19,11 +20,14 @@ from ocl_ir.kernel.asynchronous import (
 from ocl_ir.kernel.fault import Fault, name_of
 from ocl_ir.kernel.grammar import (
     Array,
+    AsyncStmt,
     Await,
     AwaitBoxes,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     InitBoxes,
     Kernel,
     Operand,
@@ -142,13 +146,12 @@ def box_types(kernel: Kernel) -> Iterator[Fault]:
     barriers of 64 bits in local memory count them."""
     for stmt in walk(kernel.body):
         match stmt:
-            case DescribeMatrix():
+            case DescribeMatrix() | DescribeWindows():
                 yield from _memory(kernel, stmt, stmt.table, U32, "global")
                 yield from _memory(kernel, stmt, stmt.source, _WORDS.get(stmt.dtype, U32), "global")
-                numbers = stmt.slot, stmt.word, stmt.source_index, stmt.columns, stmt.rows, stmt.row_words
-                yield from _indices(kernel, stmt, numbers)
+                yield from _indices(kernel, stmt, _numbers(stmt))
                 yield from _box_rows(stmt, stmt.box_rows)
-                if stmt.dtype not in _WORDS:
+                if stmt.dtype not in _WORDS or (stmt.dtype is F64 and isinstance(stmt, DescribeWindows)):
                     remedy = f"describe a matrix of one of {', '.join(map(str, _WORDS))}"
                     yield Fault(f"no box is copied of {stmt.dtype}", stmt, remedy)
             case InitBoxes():
@@ -156,13 +159,13 @@ def box_types(kernel: Kernel) -> Iterator[Fault]:
                 if stmt.count < 1 or stmt.boxes < 1:
                     fact = f"{stmt.count} barriers for {stmt.boxes} boxes"
                     yield Fault(fact, stmt, "make one barrier or more, for one box or more")
-            case CopyBox():
+            case CopyBox() | CopyWindows():
                 word = F64 if _leads_to(stmt.source, F64, "global") else U32
                 yield from _memory(kernel, stmt, stmt.pointer, word, "local")
                 yield from _memory(kernel, stmt, stmt.source, word, "global")
                 yield from _memory(kernel, stmt, stmt.table, U32, "global")
                 yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
-                yield from _indices(kernel, stmt, (stmt.index, stmt.slot, stmt.column, stmt.row, stmt.number))
+                yield from _indices(kernel, stmt, _numbers(stmt))
                 yield from _box_rows(stmt, stmt.rows)
             case AwaitBoxes():
                 yield from _memory(kernel, stmt, stmt.barriers, U64, "local")
@@ -174,11 +177,16 @@ def box_types(kernel: Kernel) -> Iterator[Fault]:
 
 def matrices_are_described_before(kernel: Kernel) -> Iterator[Fault]:
     """No kernel copies boxes by a description that it writes itself: units that copy see it from the next launch on."""
-    described = {stmt.table.id for stmt in walk(kernel.body) if isinstance(stmt, DescribeMatrix)}
+    described = {stmt.table.id for stmt in walk(kernel.body) if isinstance(stmt, DescribeMatrix | DescribeWindows)}
     for stmt in walk(kernel.body):
-        if isinstance(stmt, CopyBox) and stmt.table.id in described:
+        if isinstance(stmt, CopyBox | CopyWindows) and stmt.table.id in described:
             fact = f"a box by a description in {name_of(kernel, stmt.table)}, which the same kernel writes"
             yield Fault(fact, stmt, "describe the matrix in a launch before")
+
+
+def _numbers(stmt: AsyncStmt) -> list[Operand]:
+    """What a statement reads that is no memory."""
+    return [operand for operand in ASYNC_OPERANDS[type(stmt)](stmt) if not isinstance(operand.type, Pointer)]
 
 
 def _box_rows(stmt: Stmt, rows: int) -> Iterator[Fault]:

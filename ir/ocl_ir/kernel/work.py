@@ -21,6 +21,7 @@ from ocl_ir.kernel.grammar import (
     Const,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     For,
     If,
     Kernel,
@@ -197,7 +198,7 @@ def _own(stmt: Stmt) -> float:
             return stmt.steps * stmt.columns // 8 * _MATRIX
         case CopyAsync():
             return stmt.count
-        case CopyBox():
+        case CopyBox() | CopyWindows():
             return ROW_BYTES // 4 * stmt.rows
     return 0
 

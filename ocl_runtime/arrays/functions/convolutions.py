@@ -16,10 +16,11 @@ from ocl_runtime.arrays.functions.creation import arange
 from ocl_runtime.arrays.functions.elementwise import astype, maximum, minimum
 from ocl_runtime.arrays.functions.joining import pad
 from ocl_runtime.arrays.functions.manipulation import reshape
-from ocl_runtime.arrays.meaning.convolutions import Copies, Taps, convolution, padded, windows
+from ocl_runtime.arrays.meaning.convolutions import Copies, convolution, padded, windows
 from ocl_runtime.arrays.meaning.dtypes import iinfo
 from ocl_runtime.arrays.meaning.line_convolutions import convolution_of_lines
 from ocl_runtime.arrays.meaning.semantics import cast, common_dtype
+from ocl_runtime.arrays.meaning.taps import Taps
 from ocl_runtime.arrays.meaning.winograd import convolution_by_winograd
 from ocl_runtime.arrays.operands import ArrayLike
 from ocl_runtime.errors import DTypeError, Error, ShapeError

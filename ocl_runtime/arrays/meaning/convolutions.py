@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node, Step
@@ -21,8 +21,10 @@ from ocl_ir.indices import Shape, Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32, U32
+from ocl_runtime.arrays.meaning.phases import in_phases
 from ocl_runtime.arrays.meaning.precision import in_tf32
 from ocl_runtime.arrays.meaning.semantics import cast
+from ocl_runtime.arrays.meaning.taps import Taps
 
 _UNIT_BYTES = 16
 """That are copied to local memory together."""
@@ -35,26 +37,6 @@ _MOST_FILLED = 2
 Copies: TypeAlias = Literal["whole", "filled"] | None
 """Which operands of convolutions are copied so that their channels lie together: those that have whole units of them,
 also those that are filled up with zeros, or none."""
-
-
-class Taps(NamedTuple):
-    """How windows lie along one axis: `length` elements that are `dilation` apart, the first ones of windows `stride`;
-    `before` and `behind` there are so many more elements."""
-
-    length: int
-    stride: int = 1
-    dilation: int = 1
-    before: int = 0
-    behind: int = 0
-
-    @property
-    def reach(self) -> int:
-        """Elements from the first to the last one of a window."""
-        return self.dilation * (self.length - 1) + 1
-
-    def count(self, length: int) -> int:
-        """Windows along an axis of a length; 0 or less where none fits in."""
-        return (self.before + length + self.behind - self.reach) // self.stride + 1
 
 
 def padded(x: Node, taps: Sequence[Taps], where: Where) -> Node:
@@ -96,11 +78,14 @@ def convolution(
     batch, made, places = x.shape[0], weights.shape[0], math.prod(counts)
     shape: Shape = (batch, made, *counts)
     per, is_last, rank = made // groups, is_channels_last(x), len(taps)
-    copied = None
+    copied: tuple[Node, Node, Sequence[Taps]] | None = None
     if copies is not None and min(per, places) >= _LEAST_SIDE and batch * places * weights.size >= _WORTH_COPYING:
-        copied = _in_units(x, weights, taps, places, groups, copies, where)
+        unit = _UNIT_BYTES // x.dtype.size
+        if copies == "filled" and groups == 1 and weights.shape[1] < unit:
+            copied = in_phases(x, weights, taps, unit, where)
+        copied = copied or _in_units(x, weights, taps, places, groups, copies, where)
     if copied is not None:
-        x, weights = copied
+        x, weights, taps = copied
     channels, of_group, taken = x.shape[1], weights.shape[1], math.prod(weights.shape[1:])
     seen = padded(x, taps, where)
     if groups == 1:  # a new axis is a view of anything
@@ -123,8 +108,8 @@ def convolution(
 
 def _in_units(
     x: Node, weights: Node, taps: Sequence[Taps], places: int, groups: int, copies: Copies, where: Where
-) -> tuple[Node, Node] | None:
-    """Both operands, as copies that lie channels last, in whole units; None where they can be read in units as they
+) -> tuple[Node, Node, Sequence[Taps]] | None:
+    """Operands and taps, of copies that lie channels last, in whole units; None where they can be read in units as they
     lie, or cannot be copied so. That views begin elsewhere is not looked at: the order of sums follows from shapes."""
     of_group, unit = weights.shape[1], _UNIT_BYTES // x.dtype.size
     missing, one_tap = -of_group % unit, weights.size == weights.shape[0] * of_group
@@ -137,7 +122,7 @@ def _in_units(
     x = _first(graph.custom_call(Contiguous(), _filled(_last(x), missing, where), where=where))
     if missing or not one_tap:
         weights = _first(graph.custom_call(Contiguous(), _filled(_last(weights), missing, where), where=where))
-    return x, weights
+    return x, weights, taps
 
 
 def _last(x: Node) -> Node:

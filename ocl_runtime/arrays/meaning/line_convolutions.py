@@ -15,8 +15,9 @@ from ocl_ir.graph.build import Node, Step
 from ocl_ir.indices import Span
 from ocl_ir.layout import Layout
 from ocl_ir.source_line import Where
-from ocl_runtime.arrays.meaning.convolutions import Taps, is_channels_last, padded
+from ocl_runtime.arrays.meaning.convolutions import is_channels_last, padded
 from ocl_runtime.arrays.meaning.precision import in_tf32
+from ocl_runtime.arrays.meaning.taps import Taps
 
 _MOST_MORE = 2
 """Windows that are computed for each that is wanted, at most."""

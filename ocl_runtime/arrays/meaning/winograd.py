@@ -16,8 +16,9 @@ from ocl_ir.graph.build import Node
 from ocl_ir.graph.winograd import MADE, MOST_TILES, TAKEN, TAPS, WinogradConvolution
 from ocl_ir.source_line import Where
 from ocl_ir.types import F32
-from ocl_runtime.arrays.meaning.convolutions import Taps, is_channels_last
+from ocl_runtime.arrays.meaning.convolutions import is_channels_last
 from ocl_runtime.arrays.meaning.precision import in_tf32
+from ocl_runtime.arrays.meaning.taps import Taps
 
 _LEAST_CHANNELS = 48
 """Of the operand and of the result."""

@@ -25,7 +25,7 @@ Enqueue = Callable[[], Sequence[Any]]
 
 _NOISE = 2**24
 """Bytes of random numbers that are made on the host."""
-_FILLER, _FILLED = 2**26, 1_500_000
+_FILLER, _FILLED = 2**26, 4_000_000
 """Bytes that a GPU copies again and again before a measurement, and for how many nanoseconds."""
 
 

@@ -16,8 +16,9 @@ from ocl_ir.graph.build import Buffer, Node
 from ocl_ir.indices import parse_index
 from ocl_ir.layout import Layout
 from ocl_ir.types import C64, F16, F32, F64, I32, DType, Pointer
-from ocl_runtime.arrays.meaning.convolutions import Taps, convolution
+from ocl_runtime.arrays.meaning.convolutions import convolution
 from ocl_runtime.arrays.meaning.line_convolutions import convolution_of_lines
+from ocl_runtime.arrays.meaning.taps import Taps
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.products import panels
 from ocl_runtime.plan.kernels.products.contraction import Contraction

@@ -19,7 +19,8 @@ from ocl_ir.indices import Span
 from ocl_ir.kernel.grammar import CopyAsync, CopyBox, MatrixMultiply, WarpgroupMultiply
 from ocl_ir.layout import Layout
 from ocl_runtime.arrays.meaning import convolutions
-from ocl_runtime.arrays.meaning.convolutions import Taps, convolution
+from ocl_runtime.arrays.meaning.convolutions import convolution
+from ocl_runtime.arrays.meaning.taps import Taps
 from ocl_runtime.plan.kernels.products import candidates, tiles
 from ocl_runtime.plan.kernels.products.contraction import Side
 from ocl_runtime.plan.target import Target

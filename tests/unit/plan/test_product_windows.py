@@ -13,7 +13,7 @@ from ocl_ir.graph import build as graph
 from ocl_ir.indices import Span
 from ocl_ir.kernel.grammar import CopyAsync, CopyBox, CopyWindows, DescribeWindows
 from ocl_runtime.arrays.meaning import convolutions
-from ocl_runtime.arrays.meaning.convolutions import Taps, convolution
+from ocl_runtime.arrays.meaning.convolutions import convolution
 from ocl_runtime.plan.kernels.products import candidates, tiles
 from ocl_runtime.plan.kernels.products.contraction import Contraction
 from ocl_runtime.plan.target import Target

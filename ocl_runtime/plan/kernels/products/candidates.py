@@ -17,9 +17,11 @@ from ocl_ir.kernel.asynchronous import UNIT_REGISTERS
 from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.matrix_instructions import instruction_for
 from ocl_ir.types import BF16, F16, TF32, U32
+from ocl_runtime.plan.fusion.values import Split
 from ocl_runtime.plan.kernels.form import aligned
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Side, parts_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
+from ocl_runtime.plan.kernels.products.windows import windows_of
 from ocl_runtime.plan.target import Target
 
 LEAST_PART = 256
@@ -36,7 +38,7 @@ _DESCRIBED = 1700
 first runs over some memory only."""
 _COPIED = 0.82
 """How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
-_LATENCY = 1415
+_LATENCY = 1700
 """Clocks until what is copied for warpgroups is there."""
 _COPIED_BYTES = 50
 """Of operands that a unit copies to local memory in a clock."""
@@ -112,8 +114,8 @@ WARPGROUPS = (
     Candidate((2, 1), (1, 32), 64, 1950, 4),
     Candidate((2, 2), (1, 16), 64, 1950, 4),
     *(Candidate((2, 1), (1, 16), 64, 1950, room) for room in (6, 4, 3)),
-    *(Candidate((1, 1), (1, 16), 64, 1950, room) for room in (8, 4, 3)),
     *(Candidate((2, 1), (1, 8), 64, 1950, room) for room in (7, 4, 3)),
+    *(Candidate((1, 1), (1, 16), 64, 1950, room) for room in (8, 4, 3)),
     *(Candidate((1, 1), (1, 8), 64, 1950, room) for room in (8, 4, 3)),
 )
 """Of halves. The rate is the instruction's; what else takes time is in `_time_of_warpgroups`: of more steps that local
@@ -188,7 +190,7 @@ def tiles(contraction: Contraction, target: Target) -> Iterator[tuple[AnyTile, f
             for matrices in made:
                 if isinstance(matrices, WarpgroupTile):
                     if matrices.local_bytes + 2 * _RESERVED <= local_bytes:
-                        yield matrices, each.rate * (1 if matrices.boxes else _COPIED)
+                        yield matrices, each.rate
                 elif matrices.items <= target.group_size and matrices.local_bytes <= local_bytes:
                     yield matrices, each.rate
         for each in _BOXED.get(instruction.name, ()) if _has_boxes(contraction, target) else ():
@@ -230,8 +232,17 @@ def _ways(contraction: Contraction, target: Target) -> list[bool]:
 
 def _has_boxes(contraction: Contraction, target: Target) -> bool:
     """Whether boxes can bring both operands, on devices whose warpgroups multiply."""
-    is_boxed = contraction.is_plain and all(box_width(side) > 1 for side in contraction.sides)
-    return target.warpgroups and is_boxed
+    return target.warpgroups and not any(contraction.computed) and all(map(_is_boxed, contraction.sides))
+
+
+def _is_boxed(side: Side) -> bool:
+    """Whether boxes can bring an operand: a matrix, or windows of a tensor."""
+    return box_width(side) > 1 if is_matrix(side) else is_turned(side) and windows_of(side) is not None
+
+
+def is_matrix(side: Side) -> bool:
+    """Whether an operand's rows and columns are one axis each, and nothing is padded."""
+    return side.split == Split()
 
 
 def is_of_warpgroups(contraction: Contraction, target: Target) -> bool:
@@ -267,6 +278,7 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
     """The same, with the clocks that it takes."""
     batch, (m, n, k) = math.prod(contraction.batch), contraction.sizes
     best: tuple[float, AnyTile, int] | None = None
+    fewest = 0
     for tile, rate in tiles(contraction, target):
         for parts in _PARTS:
             if parts > 1 and k // parts < LEAST_PART:
@@ -278,8 +290,8 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
                 time = _time_of_groups(tile, rate, groups, places, contraction, target)
             if parts > 1:
                 time += _REDUCTION + 3 * parts * batch * m * n * contraction.accumulator.size / _TRAFFIC
-            if best is None or time < best[0]:
-                best = time, tile, parts
+            if best is None or (time, groups) < (best[0], fewest):  # of two alike, the one that reads less in all
+                best, fewest = (time, tile, parts), groups
     assert best is not None
     return best
 
@@ -304,7 +316,8 @@ def _time_of_warpgroups(tile: WarpgroupTile, rate: float, groups: int, places: i
     there, if too few are on their way: of some steps ahead, in each of the groups of a unit."""
     resident = min(_most_resident(tile, target.tile_bytes), max(1, groups / target.compute_units))
     results, step_bytes = tile.rows * tile.columns, (tile.rows + tile.columns) * tile.inner * tile.dtype.size
-    step = max(results * tile.inner / rate, step_bytes / _COPIED_BYTES, _LATENCY / ((tile.room - 2) * resident))
+    at_work = max(results * tile.inner / rate, step_bytes / _COPIED_BYTES) / (1 if tile.boxes else _COPIED)
+    step = max(at_work, _LATENCY / ((tile.room - 2) * resident))
     begun = (_TILE if tile.boxes else _TILE + _FILLED) / resident
     time = -(-places // tile.inner) * step + results / _STORED_BY_WARPGROUPS + begun
     return _LAUNCH + _whole(groups, target) * time + (_DESCRIBED if tile.boxes else 0)

@@ -8,10 +8,11 @@ their products. Where products go on, too, that of one step is still at work whe
 step's memory is free one turn later.
 
 By boxes: one work-item begins the copies of a whole step, and all wait for them at a barrier of that step's memory.
-Those of the next tile can begin when the last step of one has: they go to where the steps before these were. Where
-work-items multiply by themselves, each warp says when it needs a step no more, and the copies to its memory wait for
-that; warps then need not wait for each other. Where products go on meanwhile, no loop may come between these and the
-wait for them, so copies begin behind a barrier of the group, where nobody needs what was there two steps before.
+These go ahead over the ends of tiles, so that steps of the next ones are on their way while a tile has its last ones
+and its results are stored. Where work-items multiply by themselves, each warp says when it needs a step no more, and
+the copies to its memory wait for that; warps then need not wait for each other. Where products go on meanwhile, no loop
+may come between these and the wait for them, so copies begin behind a barrier of the group, where nobody needs what was
+there two steps before.
 
 The first step is the one that may be shorter; of boxes, whose copies fill up with zeros, the last one.
 """
@@ -131,8 +132,19 @@ class DirectFragments(Fragments, Protocol):
         of two, they are words of 8 sums."""
 
 
+class Tiles(NamedTuple):
+    """The tiles of a group: from the number `first` on, each `apart` from the one before, below `end`; `locate` says
+    where one is."""
+
+    first: Ref
+    apart: Ref
+    end: Ref
+    locate: Callable[[Ref], WorkTile]
+
+
 class Boxes:
-    """The same, where one work-item begins the copies, for one tile after the other: `turn` counts the steps of all."""
+    """The same, where one work-item begins the copies, for one tile after the other: it is some steps ahead of the
+    products, at the end of a tile those of the next ones."""
 
     def __init__(
         self,
@@ -141,35 +153,41 @@ class Boxes:
         copies: tuple[BoxCopies, BoxCopies],
         fragments: DirectFragments,
         item: Ref,
+        tiles: Tiles,
     ) -> None:
         k = body.k
         self._body, self._k, self._inner, self._room = body, k, tile.inner, tile.room
-        self._copies, self._fragments = copies, fragments
+        self._copies, self._fragments, self._tiles = copies, fragments, tiles
         self._ahead = tile.room - 1 - fragments.pending
         self._there = k.array(U64, tile.room, hint="there")
         self._free = None if fragments.pending else k.array(U64, tile.room, hint="free")
-        self.is_first = k.op("eq", item, 0, hint="is_first")
-        """Whether a work-item is the one that copies."""
-        with k.if_(self.is_first):
+        self._is_first = k.op("eq", item, 0, hint="is_first")
+        with k.if_(self._is_first):
             k.init_boxes(self._there, tile.room, sum(each.boxes for each in copies))
             if self._free is not None:
                 k.init_boxes(self._free, tile.room, tile.items // ReleaseBoxes.size)
         k.barrier()
+        # What is copied next: a tile, where its next step begins, how many it still has, where its descriptions are.
+        self._coming, self._begin, self._left, self._maps = map(
+            self._variable, ("coming_tile", "coming_begin", "coming_steps", "coming_maps")
+        )
+        self._places = [[self._variable("coming_place") for _ in range(each.rank)] for each in copies]
 
-    def begin(self, tile: WorkTile, turn: Ref) -> None:
-        """Begins the copies of the first steps of a tile. One work-item comes here."""
-        for number in range(self._ahead):
-            with self._k.if_(self._body.const(number) < tile.steps):
-                self._copy(tile, self._body.const(number), turn)
+    def begin(self) -> None:
+        """Begins the copies of the first steps."""
+        k = self._k
+        self._go_to(self._tiles.first)
+        with k.for_(0, self._ahead, dtype=self._body.index, hint="step") as number:
+            self._copy(number)
 
     def go_along(self, tile: WorkTile, turn: Ref) -> None:
-        """Adds up the products of a tile, whose first steps are on their way."""
+        """Adds up the products of a tile; `turn` counts the steps of all that were before it."""
         k, pending = self._k, self._fragments.pending
         with k.for_(0, tile.steps, dtype=self._body.index, hint="step") as step:
             number = k.let(turn + step, "number")
             slot = self._slot(number)
             k.await_boxes(self._there, slot, self._round(number) & 1)
-            self._fragments.multiply(slot, partial(self._copy_later, tile, step, turn))
+            self._fragments.multiply(slot, partial(self._copy_later, number))
             if self._free is not None:
                 k.release_boxes(self._free, slot)
             else:
@@ -177,24 +195,43 @@ class Boxes:
         if pending:
             k.await_("products")
 
-    def _copy_later(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
+    def _copy_later(self, number: Ref) -> None:
         """Begins the copies of a later step, if there is one, where nobody needs what was there any more."""
         if self._free is None:
             self._k.barrier()
-        later = self._k.let(step + self._ahead, "later")
-        with self._k.if_(self.is_first & (later < tile.steps)):
-            self._copy(tile, later, turn)
+        self._copy(number + self._ahead)
 
-    def _copy(self, tile: WorkTile, step: Ref, turn: Ref) -> None:
-        """Begins the copies of a step, once its memory is free: in the first round it is."""
-        number = turn + step
-        slot = self._slot(number)
-        if self._free is not None:
-            self._k.await_boxes(self._free, slot, self._round(number) + 1 & 1)
-        begin = tile.begin + step * self._inner
-        for copies, first, side in zip(self._copies, (tile.row, tile.column), range(2), strict=True):
-            map_slot = tile.matrix * (2 * MAP_WORDS) + side * MAP_WORDS
-            copies.begin(first, map_slot, begin, slot, (self._there, slot))
+    def _go_to(self, number: Ref) -> None:
+        """The steps of a tile come next."""
+        k, tile = self._k, self._tiles.locate(number)
+        k.assign(self._coming, number)
+        k.assign(self._begin, tile.begin)
+        k.assign(self._left, tile.steps)
+        k.assign(self._maps, tile.matrix * (2 * MAP_WORDS))
+        for copies, places, first in zip(self._copies, self._places, (tile.row, tile.column), strict=True):
+            for place, value in zip(places, copies.locate(first), strict=True):
+                k.assign(place, value)
+
+    def _copy(self, number: Ref) -> None:
+        """Begins the copies of the step that comes next, if there is one, of that number, once its memory is free: in
+        the first round it is. All work-items know where that is: then it lies in registers that they share."""
+        k, end = self._k, self._tiles.end
+        with k.if_(self._is_first & (self._coming < end)):
+            slot = self._slot(number)
+            if self._free is not None:
+                k.await_boxes(self._free, slot, self._round(number) + 1 & 1)
+            for side, (copies, places) in enumerate(zip(self._copies, self._places, strict=True)):
+                copies.begin(places, self._maps + side * MAP_WORDS, self._begin, slot, (self._there, slot))
+        k.assign(self._begin, self._begin + self._inner)
+        k.assign(self._left, self._left - 1)
+        with k.if_(k.op("eq", self._left, 0)):
+            following = k.let(self._coming + self._tiles.apart, "following")
+            k.assign(self._coming, following)
+            with k.if_(following < end):
+                self._go_to(following)
+
+    def _variable(self, hint: str) -> Ref:
+        return self._k.variable(self._body.const(0), hint=hint)
 
     def _slot(self, number: Ref) -> Ref:
         return self._k.op("urem", number, self._body.const(self._room))

@@ -17,6 +17,7 @@ from ocl_ir.layout import Layout
 from ocl_ir.types import DType, with_lanes
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.form import Access, Parameters
+from ocl_runtime.plan.kernels.products.windows import WindowAxes
 
 _SHORT = 16
 """Up to which lengths kernels know those of axes that are one with others."""
@@ -57,7 +58,7 @@ def digits_of(parameters: Parameters, name: str, layout: Layout, axes: range) ->
 class Operand:
     """How an operand is read. `own` are its own axes, `inner` those of the products; accesses of `wide` elements go
     along the last of the inner axes (`turned`) or of its own. An element exists where the place that each of the
-    `bounds` gives is below the parameter that is named."""
+    `bounds` gives is below the parameter that is named. `windows`: boxes copy it as windows of a tensor."""
 
     access: Access
     own: Digits
@@ -65,6 +66,7 @@ class Operand:
     turned: bool
     wide: int
     bounds: tuple[tuple[Access, str], ...] = ()
+    windows: WindowAxes | None = None
 
     @property
     def lane(self) -> int:

@@ -31,7 +31,9 @@ _BANDS = (128, 64, 32, 16, 8)
 _WARPGROUP_COLUMNS = 8
 """Of a fragment of a warpgroup."""
 _BAND_LENGTH = 8192
-"""Numbers of a band beside steps that boxes are copied for."""
+"""Numbers of a band beside steps that boxes are copied for, at most."""
+_MOST_BYTES = 225 << 10
+"""Of steps and a band together, on devices that copy boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +324,9 @@ class WarpgroupTile(AnyTile):
         own = self.width if self.transposed else GROUP_ROWS
         if not self.boxes:
             return own
-        return next(rows for rows in _BANDS if own % rows == 0 and rows * self.patches * self.columns <= _BAND_LENGTH)
+        beside = (_MOST_BYTES - self.steps_length * self.word.size) // self.accumulator.size
+        fits = (rows for rows in _BANDS if own % rows == 0 and rows * self.patches * self.columns <= _BAND_LENGTH)
+        return next((rows for rows in fits if rows * self.patches * self.row_length <= beside), _BANDS[-1])
 
     def row_of(self, patch: Ref, band: Ref, within: Ref) -> Ref:
         """The row that a row of a band is, of a patch that begins at one. Where work-items hold an operand, rows lie as

@@ -30,6 +30,7 @@ from ocl_runtime.plan.kernels.products.pipeline import (
     Boxes,
     DirectFragments,
     Fragments,
+    Tiles,
     WorkTile,
     by_copies,
     through_registers,
@@ -112,7 +113,7 @@ class _Builder:
         return k.build()
 
     def _one_after_the_other(self, local: Ref, group: Ref, item: Ref) -> None:
-        """Goes from tile to tile: while results of one are stored, the first steps of the next one come."""
+        """Goes from tile to tile: while results of one are stored, steps of the next ones come."""
         k, form, body, sizes, tile = self._k, self._form, self._body, self._sizes, self._form.tile
         _, fragments = self._sides(local, item)
         assert isinstance(tile, MatrixTile | WarpgroupTile)
@@ -121,19 +122,15 @@ class _Builder:
             BoxCopies(body, operand, local, part, tile, sizes["maps"])
             for operand, part in zip((form.left, form.right), self._parts, strict=True)
         )
-        boxes = Boxes(body, tile, (left, right), fragments, item)
+        tiles = Tiles(group, k.item("num_groups", 0, "groups", form.index), sizes["tiles"], self._work_tile)
+        boxes = Boxes(body, tile, (left, right), fragments, item, tiles)
         turn = k.variable(body.const(0), hint="turn")
-        with k.if_(boxes.is_first):
-            boxes.begin(self._work_tile(group), body.const(0))
-        groups = k.item("num_groups", 0, "groups", form.index)
-        with k.for_(group, sizes["tiles"], groups, dtype=form.index, hint="number") as number:
+        boxes.begin()
+        with k.for_(tiles.first, tiles.end, tiles.apart, dtype=form.index, hint="number") as number:
             work, first = self._work_tile(number), k.let(turn, "first")
             fragments.clear()
             boxes.go_along(work, first)
             k.assign(turn, first + work.steps)
-            following = k.let(number + groups, "following")
-            with k.if_(boxes.is_first & (following < sizes["tiles"])):
-                boxes.begin(self._work_tile(following), first + work.steps)
             self._results(local, item, fragments, work)
 
     def _work_tile(self, group: Ref) -> WorkTile:

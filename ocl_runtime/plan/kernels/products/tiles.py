@@ -22,6 +22,7 @@ from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.candidates import (
     box_width,
     chosen,
+    is_matrix,
     is_turned,
     resident_groups,
     tile_parts,
@@ -36,6 +37,7 @@ from ocl_runtime.plan.kernels.products.stage import Operand, digits_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
 from ocl_runtime.plan.kernels.products.tile_kernel import TileForm, build, is_direct
 from ocl_runtime.plan.kernels.products.warpgroup import MOST_LANES
+from ocl_runtime.plan.kernels.products.windows import windows_of
 from ocl_runtime.plan.kernels.reduce import reduce_launches
 from ocl_runtime.plan.launch import Address, Launch
 from ocl_runtime.plan.target import Target
@@ -113,6 +115,10 @@ class _Multiplication:
         """The launch that describes the operands of all products to the units that copy boxes of them."""
         parameters, lowering = Parameters(self._index, self._matrices), self._lowering
         operands, fp16 = self._common(parameters), lowering.target.fp16
+        for name, side, operand in zip(self._names[:2], self._sides, operands, strict=True):
+            windows = windows_of(side) if operand.windows is not None else None
+            if windows is not None:
+                windows.describe(parameters, name, U32.size // side.leaf.source.dtype.size)
         form = MapsForm(*operands, tuple(parameters.specs), len(self._shape), tile, self._index, fp16)
         kernel, items = lowering.kernels.get(form, build_maps), rounded_up(self._matrices * MAP_WORDS, GROUP)
         return Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where)
@@ -218,6 +224,9 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
     source, layout, padding = side.leaf.source, side.leaf.layout, side.split.padding
     assert isinstance(source, Buffer)
     turned, wide, dtype, lies = is_turned(side), box_width(side) if tile.boxes else width(side), source.dtype, layout
+    windows = windows_of(side) if tile.boxes and not is_matrix(side) else None
+    if windows is not None:
+        lies = layout = replace(layout, offset=windows.first)
     along, lanes, inside = (side.inner if turned else side.own)[-1], wide, None if padding is None else padding.inside
     if not isinstance(tile, Tile):
         pack = tile.word.size // dtype.size
@@ -227,13 +236,15 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
             if inside is not None:
                 inside = Layout((inside.span // pack,), (1,), inside.range()[0] // pack)
     access = parameters.memory(name, dtype, source.storage, lies, along, lanes, general=True, inside=inside)
+    if windows is not None:
+        windows.lie(parameters, name)
     own, inner = (digits_of(parameters, name, layout, axes) for axes in (side.own, side.inner))
     bounds = []
-    for number, (bound, length) in enumerate(() if padding is None else padding.bounds):
+    for number, (bound, length) in enumerate(() if padding is None or tile.boxes else padding.bounds):
         place = parameters.iota(f"{name}_place{number}", parameters.index, bound)
         parameters.size(f"{name}_end{number}", length)
         bounds.append((place, f"{name}_end{number}"))
-    return Operand(access, own, inner, turned, wide, tuple(bounds))
+    return Operand(access, own, inner, turned, wide, tuple(bounds), None if windows is None else windows.axes)
 
 
 def _in_words(layout: Layout, along: int, pack: int) -> Layout:

@@ -89,24 +89,22 @@ def windows_of(side: Side) -> Windows | None:
     bounded = _bounded(side, places)
     if bounded is None:
         return None
-    free = [axis for axis in taps if axis not in [tap for tap, _ in bounded.values()]]
-    taken: list[int | None] = []
-    dimensions: list[_Dimension] = []
-    for number, place in enumerate(places):
-        if number in bounded:
-            tap, dimension = bounded[number]
-        else:
-            tap = free.pop(0) if free and number < _IMAGES else None
-            dimension = _dimension(layout, place, tap)
-        dimensions.append(dimension)
-        taken.append(tap)
+    padded = [tap for tap, _ in bounded.values()]
+    for tap in [axis for axis in taps if axis not in padded]:
+        free = [number for number in range(_IMAGES) if number not in bounded]
+        if not free:
+            return None
+        number = max(free, key=lambda number: _unit(layout, places[number], tap))
+        bounded[number] = tap, _dimension(layout, places[number], tap)
+    found = [bounded.get(number, (None, _dimension(layout, place, None))) for number, place in enumerate(places)]
+    dimensions = tuple(dimension for _, dimension in found)
     first = layout.offset + sum(each.before * each.stride for each in dimensions)
     wide = COPY_BYTES // size
     whole = aligned(Layout(layout.shape, layout.strides, first), lane, wide)
-    if free or not whole or any(each.stride % wide or not each.is_possible for each in dimensions[:_IMAGES]):
+    if not whole or any(each.stride % wide or not each.is_possible for each in dimensions[:_IMAGES]):
         return None
-    axes = WindowAxes(tuple(places), tuple(taken[:_IMAGES]))
-    return Windows(axes, first, layout.shape[lane], tuple(dimensions))
+    axes = WindowAxes(tuple(places), tuple(tap for tap, _ in found[:_IMAGES]))
+    return Windows(axes, first, layout.shape[lane], dimensions)
 
 
 def _bounded(side: Side, places: list[int | None]) -> dict[int, tuple[int | None, _Dimension]] | None:
@@ -142,10 +140,14 @@ def _dimension(layout: Layout, place: int | None, tap: int | None) -> _Dimension
     """A dimension that ends where the last window does."""
     if place is None and tap is None:
         return _Dimension()
-    strides = [layout.strides[axis] for axis in (place, tap) if axis is not None]
-    stride = math.gcd(*strides)
+    stride = _unit(layout, place, tap)
     step = 1 if place is None else layout.strides[place] // stride
     dilation = 1 if tap is None else layout.strides[tap] // stride
     count, taps = (1 if axis is None else layout.shape[axis] for axis in (place, tap))
     length = (count - 1) * step + (taps - 1) * dilation + 1
     return _Dimension(length=length, stride=stride, step=step, windows=count, dilation=dilation, taps=taps)
+
+
+def _unit(layout: Layout, place: int | None, tap: int | None) -> int:
+    """The longest step that places and taps are made of."""
+    return math.gcd(*(layout.strides[axis] for axis in (place, tap) if axis is not None))
