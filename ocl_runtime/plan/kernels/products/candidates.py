@@ -33,10 +33,10 @@ _FIXED = 4000
 """Clocks for a group to begin and end."""
 _STORED = 16
 """Results that a unit stores in a clock."""
-_DESCRIBED = 1700
+_DESCRIBED = 2200
 """Clocks until boxes begin to come, since their descriptions are read first. To write them takes a launch, but for the
 first runs over some memory only."""
-_COPIED = 0.82
+_COPIED = 0.88
 """How fast warpgroups are whose work-items copy the operands, beside those with boxes."""
 _LATENCY = 1700
 """Clocks until what is copied for warpgroups is there."""
