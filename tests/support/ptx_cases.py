@@ -149,6 +149,64 @@ def box() -> KernelBuilder:
     return k
 
 
+# ---------------------------------------------------------------------- windows
+
+SPACE, KERNEL, STRIDE, BEFORE = (7, 9), (3, 3), (1, 2), (1, 1)
+"""Height and width of two pictures of 64 halves at each place, and how windows lie over them."""
+COUNTS = (7, 5)
+
+
+def windows_description() -> KernelBuilder:
+    k = KernelBuilder("windows_description", note="windows of pictures of halves, for boxes of 40")
+    a, maps = k.pointer("a", U32, align=16), k.pointer("maps", U32, align=128)
+    (height, width), (down, across) = SPACE, COUNTS
+    k.describe_windows(
+        (maps, 0, k.global_id()),
+        (a, 0),
+        columns=64,
+        lengths=(width, height, 2),
+        strides=(32, 32 * width, 32 * width * height),
+        steps=STRIDE[::-1],
+        before=BEFORE[::-1],
+        counts=(across, down),
+        box_rows=40,
+    )
+    return k
+
+
+def pictures(rng: np.random.Generator) -> Args:
+    given = {"a": halves(rng, 2, *SPACE, 64), "maps": np.zeros(MAP_WORDS, "u4")}
+    run(windows_description().build(), given, (MAP_WORDS,))
+    return {**given, "y": np.zeros(40 * 32, "u4")}
+
+
+def last_tap(given: Args) -> Args:
+    """Of the windows from the second in the third row on, into the second picture: the last tap in the first row."""
+    whole = np.zeros((2, SPACE[0] + 2, SPACE[1] + 2, 64), "f4")
+    whole[:, 1:-1, 1:-1] = given["a"].view("f2").reshape(2, *SPACE, 64)
+    taps = whole[:, : COUNTS[0], 2 : 2 + 2 * COUNTS[1] : 2].reshape(-1, 64)
+    return {"y": laid(taps[11 : 11 + 40], Swizzled(turned=True, block=0), F16, 40 * 32)}
+
+
+@case(pictures, last_tap, WARP)
+def windows() -> KernelBuilder:
+    note = "one tap of windows of two pictures, as they lie in local memory"
+    k = KernelBuilder("windows", group_size=(WARP, 1, 1), note=note)
+    a, maps, y = k.pointer("a", U32, align=16), k.pointer("maps", U32, align=128), k.pointer("y", U32)
+    stage, there = k.array(U32, 40 * 32, align=1024, hint="stage"), k.array(U64, 1, hint="there")
+    item = k.item("local_id", hint="item")
+    with k.if_(item == 0):
+        k.init_boxes(there, 1, 1)
+    k.barrier()
+    with k.if_(item == 0):
+        place = {"column": 0, "place": (1, 1, 0), "taps": (2, 0), "rows": 40}
+        k.copy_windows((stage, 0), a, (maps, 0), **place, barrier=(there, 0))
+    k.await_boxes(there, 0, 0)
+    with k.for_(item, 40 * 32, WARP, hint="word") as word:
+        k.store(y, word, k.load(stage, word))
+    return k
+
+
 # ---------------------------------------------------------------------- warps that specialise
 
 SPECIALISED = 3 * WARPGROUP
@@ -198,4 +256,4 @@ def specialised() -> KernelBuilder:
     return k
 
 
-PTX_KERNELS = [*(each.kernel for each in PTX_CASES), description().build()]
+PTX_KERNELS = [*(each.kernel for each in PTX_CASES), description().build(), windows_description().build()]

@@ -128,85 +128,92 @@ void contract_tanh(const uint m,
     const uint product_1 = ((and_value_1 >> 1) & 1) * 4;
     const uint unit = (and_value & 1) * 2 + (and_value_1 >> 2) + product_1;
     uint held[16];
+    const uint groups = get_num_groups(0);
     __local ulong there[4];
     const bool is_first = item == 0;
     if (is_first) {
         init_boxes(there, 4, 5);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+    uint coming_steps = 0u;
+    uint coming_begin = 0u;
+    uint coming_maps = 0u;
+    uint coming_place = 0u;
+    uint coming_place_1 = 0u;
+    uint following = group;
     uint turn = 0u;
-    if (is_first) {
-        const uint product_2 = tiles_down * tiles_across;
-        const uint rest = group % product_2;
-        const uint quotient = group / product_2;
-        const uint product_3 = raster * tiles_across;
-        const uint product_4 = rest / product_3 * raster;
-        const uint rest_1 = rest % product_3;
-        const uint difference = tiles_down - product_4;
-        const uint smaller = min(difference, raster);
-        const uint row = (product_4 + rest_1 % smaller) * 256;
-        const uint column = rest_1 / smaller * 128;
-        const uint begin = quotient * per;
-        const uint difference_1 = k - begin;
-        const uint count = min(difference_1, per);
-        const uint steps = (count + 31) / 32;
-        const uint rest_3 = quotient % matrices;
-        if (0 < steps) {
-            const uint product_5 = rest_3 * 64;
-            copy_box(stage, maps + product_5, begin, row, 32768, there);
-            const uint sum_3 = product_5 + 32;
-            copy_box(stage + 8192, maps + sum_3, column, begin, 4096, there);
-            copy_box(stage + 9216, maps + sum_3, column + 32, begin, 4096, there);
-            copy_box(stage + 10240, maps + sum_3, column + 64, begin, 4096, there);
-            copy_box(stage + 11264, maps + sum_3, column + 96, begin, 4096, there);
+    for (uint step_1 = 0; step_1 < 2; ++step_1) {
+        if (coming_steps == 0 && following < tiles) {
+            const uint product_2 = tiles_down * tiles_across;
+            const uint rest = following % product_2;
+            const uint quotient = following / product_2;
+            const uint product_3 = raster * tiles_across;
+            const uint product_4 = rest / product_3 * raster;
+            const uint rest_1 = rest % product_3;
+            const uint difference = tiles_down - product_4;
+            const uint smaller = min(difference, raster);
+            const uint row = (product_4 + rest_1 % smaller) * 256;
+            const uint column = rest_1 / smaller * 128;
+            const uint begin = quotient * per;
+            const uint difference_1 = k - begin;
+            const uint count = min(difference_1, per);
+            const uint steps = (count + 31) / 32;
+            coming_steps = steps;
+            coming_begin = begin;
+            coming_maps = quotient % matrices * 64;
+            coming_place = row;
+            coming_place_1 = column;
+            following = following + groups;
         }
-        if (1 < steps) {
-            const uint sum_7 = begin + 32;
-            const uint product_6 = rest_3 * 64;
-            copy_box(stage + 12288, maps + product_6, sum_7, row, 32768, there + 1);
-            const uint sum_8 = product_6 + 32;
-            copy_box(stage + 20480, maps + sum_8, column, sum_7, 4096, there + 1);
-            copy_box(stage + 21504, maps + sum_8, column + 32, sum_7, 4096, there + 1);
-            copy_box(stage + 22528, maps + sum_8, column + 64, sum_7, 4096, there + 1);
-            copy_box(stage + 23552, maps + sum_8, column + 96, sum_7, 4096, there + 1);
+        if (coming_steps > 0) {
+            if (is_first) {
+                const uint rest_4 = step_1 % 4;
+                const uint product_6 = rest_4 * 12288;
+                copy_box(stage + product_6, maps + coming_maps, coming_begin, coming_place, 32768, there + rest_4);
+                const uint sum_4 = coming_maps + 32;
+                copy_box(stage + (product_6 + 8192), maps + sum_4, coming_place_1, coming_begin, 4096, there + rest_4);
+                copy_box(stage + (product_6 + 9216), maps + sum_4, coming_place_1 + 32, coming_begin, 4096, there + rest_4);
+                copy_box(stage + (product_6 + 10240), maps + sum_4, coming_place_1 + 64, coming_begin, 4096, there + rest_4);
+                copy_box(stage + (product_6 + 11264), maps + sum_4, coming_place_1 + 96, coming_begin, 4096, there + rest_4);
+            }
+            coming_begin = coming_begin + 32;
+            coming_steps = coming_steps - 1;
         }
     }
-    const uint groups = get_num_groups(0);
     const uint product_7 = tiles_down * tiles_across;
     const uint product_8 = raster * tiles_across;
     const uint product_10 = (down * 2 + (and_value >> 1)) * 1024;
     const uint product_11 = and_value_2 * 32;
     const uint xor_value = unit ^ and_value_2;
     const uint product_12 = (and_value_1 & 1) * 2;
-    const uint sum_13 = xor_value * 4 + product_12;
-    const uint sum_15 = (xor_value ^ 4) * 4 + product_12 + 128;
+    const uint sum_14 = xor_value * 4 + product_12;
+    const uint sum_16 = (xor_value ^ 4) * 4 + product_12 + 128;
     for (uint number = group; number < tiles; number += groups) {
-        const uint rest_4 = number % product_7;
+        const uint rest_5 = number % product_7;
         const uint quotient_3 = number / product_7;
-        const uint product_15 = rest_4 / product_8 * raster;
-        const uint rest_5 = rest_4 % product_8;
-        const uint difference_2 = tiles_down - product_15;
-        const uint smaller_1 = min(difference_2, raster);
-        const uint row_1 = (product_15 + rest_5 % smaller_1) * 256;
-        const uint column_1 = rest_5 / smaller_1 * 128;
+        const uint product_15 = rest_5 / product_8 * raster;
+        const uint rest_6 = rest_5 % product_8;
+        const uint difference_3 = tiles_down - product_15;
+        const uint smaller_1 = min(difference_3, raster);
+        const uint row_1 = (product_15 + rest_6 % smaller_1) * 256;
+        const uint column_1 = rest_6 / smaller_1 * 128;
         const uint begin_1 = quotient_3 * per;
-        const uint difference_3 = k - begin_1;
-        const uint count_1 = min(difference_3, per);
+        const uint difference_4 = k - begin_1;
+        const uint count_1 = min(difference_4, per);
         const uint steps_1 = (count_1 + 31) / 32;
-        const uint rest_7 = quotient_3 % matrices;
         const uint first = turn;
         #pragma unroll 128
         for (uint i_1 = 0; i_1 < 128; ++i_1) {
             sums[i_1] = 0.0f;
         }
-        for (uint step_1 = 0; step_1 < steps_1; ++step_1) {
-            const uint number_1 = first + step_1;
+        for (uint step_2 = 0; step_2 < steps_1; ++step_2) {
+            const uint number_1 = first + step_2;
             const uint rest_8 = number_1 % 4;
             await_boxes(there + rest_8, (number_1 / 4) & 1);
             const uint product_16 = rest_8 * 12288;
-            const uint sum_20 = product_16 + 8192 + product_10 + product_11;
-            const ulong held_at = (ulong)(sum_20 + sum_13);
-            const ulong held_at_1 = (ulong)(sum_20 + sum_15);
+            const uint sum_21 = product_16 + 8192 + product_10 + product_11;
+            const ulong held_at = (ulong)(sum_21 + sum_14);
+            const ulong held_at_1 = (ulong)(sum_21 + sum_16);
             const uint2 pair = LOAD_LOCAL(uint2, stage + held_at);
             held[0] = pair.s0;
             held[1] = pair.s1;
@@ -224,18 +231,40 @@ void contract_tanh(const uint m,
             warpgroup_tf32_heldt_256(sums, held + 4, matrix_at(stage, product_16 + 8, 0));
             end_products();
             barrier(CLK_LOCAL_MEM_FENCE);
-            const uint later = step_1 + 2;
-            if (is_first && later < steps_1) {
-                const uint rest_9 = (first + later) % 4;
-                const uint sum_26 = begin_1 + later * 32;
-                const uint product_18 = rest_7 * 64;
-                const uint product_19 = rest_9 * 12288;
-                copy_box(stage + product_19, maps + product_18, sum_26, row_1, 32768, there + rest_9);
-                const uint sum_27 = product_18 + 32;
-                copy_box(stage + (product_19 + 8192), maps + sum_27, column_1, sum_26, 4096, there + rest_9);
-                copy_box(stage + (product_19 + 9216), maps + sum_27, column_1 + 32, sum_26, 4096, there + rest_9);
-                copy_box(stage + (product_19 + 10240), maps + sum_27, column_1 + 64, sum_26, 4096, there + rest_9);
-                copy_box(stage + (product_19 + 11264), maps + sum_27, column_1 + 96, sum_26, 4096, there + rest_9);
+            const uint sum_26 = number_1 + 2;
+            if (coming_steps == 0 && following < tiles) {
+                const uint rest_9 = following % product_7;
+                const uint quotient_7 = following / product_7;
+                const uint product_17 = rest_9 / product_8 * raster;
+                const uint rest_10 = rest_9 % product_8;
+                const uint difference_5 = tiles_down - product_17;
+                const uint smaller_2 = min(difference_5, raster);
+                const uint row_2 = (product_17 + rest_10 % smaller_2) * 256;
+                const uint column_2 = rest_10 / smaller_2 * 128;
+                const uint begin_2 = quotient_7 * per;
+                const uint difference_6 = k - begin_2;
+                const uint count_2 = min(difference_6, per);
+                const uint steps_2 = (count_2 + 31) / 32;
+                coming_steps = steps_2;
+                coming_begin = begin_2;
+                coming_maps = quotient_7 % matrices * 64;
+                coming_place = row_2;
+                coming_place_1 = column_2;
+                following = following + groups;
+            }
+            if (coming_steps > 0) {
+                if (is_first) {
+                    const uint rest_13 = sum_26 % 4;
+                    const uint product_19 = rest_13 * 12288;
+                    copy_box(stage + product_19, maps + coming_maps, coming_begin, coming_place, 32768, there + rest_13);
+                    const uint sum_30 = coming_maps + 32;
+                    copy_box(stage + (product_19 + 8192), maps + sum_30, coming_place_1, coming_begin, 4096, there + rest_13);
+                    copy_box(stage + (product_19 + 9216), maps + sum_30, coming_place_1 + 32, coming_begin, 4096, there + rest_13);
+                    copy_box(stage + (product_19 + 10240), maps + sum_30, coming_place_1 + 64, coming_begin, 4096, there + rest_13);
+                    copy_box(stage + (product_19 + 11264), maps + sum_30, coming_place_1 + 96, coming_begin, 4096, there + rest_13);
+                }
+                coming_begin = coming_begin + 32;
+                coming_steps = coming_steps - 1;
             }
             await_products_1();
             const uint2 pair_4 = LOAD_LOCAL(uint2, stage + (held_at + 512));
@@ -257,146 +286,106 @@ void contract_tanh(const uint m,
             await_products_1();
         }
         await_products_0();
-        const uint sum_39 = first + steps_1;
-        turn = sum_39;
-        const uint following = number + groups;
-        if (is_first && following < tiles) {
-            const uint rest_10 = following % product_7;
-            const uint quotient_7 = following / product_7;
-            const uint product_20 = rest_10 / product_8 * raster;
-            const uint rest_11 = rest_10 % product_8;
-            const uint difference_4 = tiles_down - product_20;
-            const uint smaller_2 = min(difference_4, raster);
-            const uint row_2 = (product_20 + rest_11 % smaller_2) * 256;
-            const uint column_2 = rest_11 / smaller_2 * 128;
-            const uint begin_2 = quotient_7 * per;
-            const uint difference_5 = k - begin_2;
-            const uint count_2 = min(difference_5, per);
-            const uint steps_2 = (count_2 + 31) / 32;
-            const uint rest_13 = quotient_7 % matrices;
-            if (0 < steps_2) {
-                const uint rest_14 = sum_39 % 4;
-                const uint product_21 = rest_13 * 64;
-                const uint product_22 = rest_14 * 12288;
-                copy_box(stage + product_22, maps + product_21, begin_2, row_2, 32768, there + rest_14);
-                const uint sum_42 = product_21 + 32;
-                copy_box(stage + (product_22 + 8192), maps + sum_42, column_2, begin_2, 4096, there + rest_14);
-                copy_box(stage + (product_22 + 9216), maps + sum_42, column_2 + 32, begin_2, 4096, there + rest_14);
-                copy_box(stage + (product_22 + 10240), maps + sum_42, column_2 + 64, begin_2, 4096, there + rest_14);
-                copy_box(stage + (product_22 + 11264), maps + sum_42, column_2 + 96, begin_2, 4096, there + rest_14);
-            }
-            if (1 < steps_2) {
-                const uint rest_15 = (sum_39 + 1) % 4;
-                const uint sum_51 = begin_2 + 32;
-                const uint product_23 = rest_13 * 64;
-                const uint product_24 = rest_15 * 12288;
-                copy_box(stage + product_24, maps + product_23, sum_51, row_2, 32768, there + rest_15);
-                const uint sum_52 = product_23 + 32;
-                copy_box(stage + (product_24 + 8192), maps + sum_52, column_2, sum_51, 4096, there + rest_15);
-                copy_box(stage + (product_24 + 9216), maps + sum_52, column_2 + 32, sum_51, 4096, there + rest_15);
-                copy_box(stage + (product_24 + 10240), maps + sum_52, column_2 + 64, sum_51, 4096, there + rest_15);
-                copy_box(stage + (product_24 + 11264), maps + sum_52, column_2 + 96, sum_51, 4096, there + rest_15);
-            }
-        }
+        turn = first + steps_1;
         for (uint band = 0; band < 4; ++band) {
             if (band == 0) {
-                const uint sum_61 = down * 64 + (and_value >> 1) * 32 + unit * 4;
-                const uint sum_63 = and_value_2 * 132 + (sum_61 + (and_value_1 & 1) * 2);
-                const uint sums_at = sum_63 + 49152;
+                const uint sum_45 = down * 64 + (and_value >> 1) * 32 + unit * 4;
+                const uint sum_47 = and_value_2 * 132 + (sum_45 + (and_value_1 & 1) * 2);
+                const uint sums_at = sum_47 + 49152;
                 STORE_LOCAL(uint2, stage + sums_at, as_uint2((float2)(sums[0], sums[2])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 49680), as_uint2((float2)(sums[1], sums[3])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 50208), as_uint2((float2)(sums[4], sums[6])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 50736), as_uint2((float2)(sums[5], sums[7])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 51264), as_uint2((float2)(sums[8], sums[10])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 51792), as_uint2((float2)(sums[9], sums[11])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 52320), as_uint2((float2)(sums[12], sums[14])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 52848), as_uint2((float2)(sums[13], sums[15])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 53376), as_uint2((float2)(sums[16], sums[18])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 53904), as_uint2((float2)(sums[17], sums[19])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 54432), as_uint2((float2)(sums[20], sums[22])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 54960), as_uint2((float2)(sums[21], sums[23])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 55488), as_uint2((float2)(sums[24], sums[26])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 56016), as_uint2((float2)(sums[25], sums[27])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 56544), as_uint2((float2)(sums[28], sums[30])));
-                STORE_LOCAL(uint2, stage + (sum_63 + 57072), as_uint2((float2)(sums[29], sums[31])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 49680), as_uint2((float2)(sums[1], sums[3])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 50208), as_uint2((float2)(sums[4], sums[6])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 50736), as_uint2((float2)(sums[5], sums[7])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 51264), as_uint2((float2)(sums[8], sums[10])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 51792), as_uint2((float2)(sums[9], sums[11])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 52320), as_uint2((float2)(sums[12], sums[14])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 52848), as_uint2((float2)(sums[13], sums[15])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 53376), as_uint2((float2)(sums[16], sums[18])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 53904), as_uint2((float2)(sums[17], sums[19])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 54432), as_uint2((float2)(sums[20], sums[22])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 54960), as_uint2((float2)(sums[21], sums[23])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 55488), as_uint2((float2)(sums[24], sums[26])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 56016), as_uint2((float2)(sums[25], sums[27])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 56544), as_uint2((float2)(sums[28], sums[30])));
+                STORE_LOCAL(uint2, stage + (sum_47 + 57072), as_uint2((float2)(sums[29], sums[31])));
             }
             if (band == 1) {
-                const uint sum_80 = down * 64 + (and_value >> 1) * 32 + unit * 4;
-                const uint sum_82 = and_value_2 * 132 + (sum_80 + (and_value_1 & 1) * 2);
-                const uint sums_at_1 = sum_82 + 49152;
+                const uint sum_64 = down * 64 + (and_value >> 1) * 32 + unit * 4;
+                const uint sum_66 = and_value_2 * 132 + (sum_64 + (and_value_1 & 1) * 2);
+                const uint sums_at_1 = sum_66 + 49152;
                 STORE_LOCAL(uint2, stage + sums_at_1, as_uint2((float2)(sums[32], sums[34])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 49680), as_uint2((float2)(sums[33], sums[35])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 50208), as_uint2((float2)(sums[36], sums[38])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 50736), as_uint2((float2)(sums[37], sums[39])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 51264), as_uint2((float2)(sums[40], sums[42])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 51792), as_uint2((float2)(sums[41], sums[43])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 52320), as_uint2((float2)(sums[44], sums[46])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 52848), as_uint2((float2)(sums[45], sums[47])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 53376), as_uint2((float2)(sums[48], sums[50])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 53904), as_uint2((float2)(sums[49], sums[51])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 54432), as_uint2((float2)(sums[52], sums[54])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 54960), as_uint2((float2)(sums[53], sums[55])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 55488), as_uint2((float2)(sums[56], sums[58])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 56016), as_uint2((float2)(sums[57], sums[59])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 56544), as_uint2((float2)(sums[60], sums[62])));
-                STORE_LOCAL(uint2, stage + (sum_82 + 57072), as_uint2((float2)(sums[61], sums[63])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 49680), as_uint2((float2)(sums[33], sums[35])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 50208), as_uint2((float2)(sums[36], sums[38])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 50736), as_uint2((float2)(sums[37], sums[39])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 51264), as_uint2((float2)(sums[40], sums[42])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 51792), as_uint2((float2)(sums[41], sums[43])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 52320), as_uint2((float2)(sums[44], sums[46])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 52848), as_uint2((float2)(sums[45], sums[47])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 53376), as_uint2((float2)(sums[48], sums[50])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 53904), as_uint2((float2)(sums[49], sums[51])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 54432), as_uint2((float2)(sums[52], sums[54])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 54960), as_uint2((float2)(sums[53], sums[55])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 55488), as_uint2((float2)(sums[56], sums[58])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 56016), as_uint2((float2)(sums[57], sums[59])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 56544), as_uint2((float2)(sums[60], sums[62])));
+                STORE_LOCAL(uint2, stage + (sum_66 + 57072), as_uint2((float2)(sums[61], sums[63])));
             }
             if (band == 2) {
-                const uint sum_99 = down * 64 + (and_value >> 1) * 32 + unit * 4;
-                const uint sum_101 = and_value_2 * 132 + (sum_99 + (and_value_1 & 1) * 2);
-                const uint sums_at_2 = sum_101 + 49152;
+                const uint sum_83 = down * 64 + (and_value >> 1) * 32 + unit * 4;
+                const uint sum_85 = and_value_2 * 132 + (sum_83 + (and_value_1 & 1) * 2);
+                const uint sums_at_2 = sum_85 + 49152;
                 STORE_LOCAL(uint2, stage + sums_at_2, as_uint2((float2)(sums[64], sums[66])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 49680), as_uint2((float2)(sums[65], sums[67])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 50208), as_uint2((float2)(sums[68], sums[70])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 50736), as_uint2((float2)(sums[69], sums[71])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 51264), as_uint2((float2)(sums[72], sums[74])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 51792), as_uint2((float2)(sums[73], sums[75])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 52320), as_uint2((float2)(sums[76], sums[78])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 52848), as_uint2((float2)(sums[77], sums[79])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 53376), as_uint2((float2)(sums[80], sums[82])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 53904), as_uint2((float2)(sums[81], sums[83])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 54432), as_uint2((float2)(sums[84], sums[86])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 54960), as_uint2((float2)(sums[85], sums[87])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 55488), as_uint2((float2)(sums[88], sums[90])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 56016), as_uint2((float2)(sums[89], sums[91])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 56544), as_uint2((float2)(sums[92], sums[94])));
-                STORE_LOCAL(uint2, stage + (sum_101 + 57072), as_uint2((float2)(sums[93], sums[95])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 49680), as_uint2((float2)(sums[65], sums[67])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 50208), as_uint2((float2)(sums[68], sums[70])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 50736), as_uint2((float2)(sums[69], sums[71])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 51264), as_uint2((float2)(sums[72], sums[74])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 51792), as_uint2((float2)(sums[73], sums[75])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 52320), as_uint2((float2)(sums[76], sums[78])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 52848), as_uint2((float2)(sums[77], sums[79])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 53376), as_uint2((float2)(sums[80], sums[82])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 53904), as_uint2((float2)(sums[81], sums[83])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 54432), as_uint2((float2)(sums[84], sums[86])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 54960), as_uint2((float2)(sums[85], sums[87])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 55488), as_uint2((float2)(sums[88], sums[90])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 56016), as_uint2((float2)(sums[89], sums[91])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 56544), as_uint2((float2)(sums[92], sums[94])));
+                STORE_LOCAL(uint2, stage + (sum_85 + 57072), as_uint2((float2)(sums[93], sums[95])));
             }
             if (band == 3) {
-                const uint sum_118 = down * 64 + (and_value >> 1) * 32 + unit * 4;
-                const uint sum_120 = and_value_2 * 132 + (sum_118 + (and_value_1 & 1) * 2);
-                const uint sums_at_3 = sum_120 + 49152;
+                const uint sum_102 = down * 64 + (and_value >> 1) * 32 + unit * 4;
+                const uint sum_104 = and_value_2 * 132 + (sum_102 + (and_value_1 & 1) * 2);
+                const uint sums_at_3 = sum_104 + 49152;
                 STORE_LOCAL(uint2, stage + sums_at_3, as_uint2((float2)(sums[96], sums[98])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 49680), as_uint2((float2)(sums[97], sums[99])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 50208), as_uint2((float2)(sums[100], sums[102])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 50736), as_uint2((float2)(sums[101], sums[103])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 51264), as_uint2((float2)(sums[104], sums[106])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 51792), as_uint2((float2)(sums[105], sums[107])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 52320), as_uint2((float2)(sums[108], sums[110])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 52848), as_uint2((float2)(sums[109], sums[111])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 53376), as_uint2((float2)(sums[112], sums[114])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 53904), as_uint2((float2)(sums[113], sums[115])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 54432), as_uint2((float2)(sums[116], sums[118])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 54960), as_uint2((float2)(sums[117], sums[119])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 55488), as_uint2((float2)(sums[120], sums[122])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 56016), as_uint2((float2)(sums[121], sums[123])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 56544), as_uint2((float2)(sums[124], sums[126])));
-                STORE_LOCAL(uint2, stage + (sum_120 + 57072), as_uint2((float2)(sums[125], sums[127])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 49680), as_uint2((float2)(sums[97], sums[99])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 50208), as_uint2((float2)(sums[100], sums[102])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 50736), as_uint2((float2)(sums[101], sums[103])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 51264), as_uint2((float2)(sums[104], sums[106])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 51792), as_uint2((float2)(sums[105], sums[107])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 52320), as_uint2((float2)(sums[108], sums[110])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 52848), as_uint2((float2)(sums[109], sums[111])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 53376), as_uint2((float2)(sums[112], sums[114])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 53904), as_uint2((float2)(sums[113], sums[115])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 54432), as_uint2((float2)(sums[116], sums[118])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 54960), as_uint2((float2)(sums[117], sums[119])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 55488), as_uint2((float2)(sums[120], sums[122])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 56016), as_uint2((float2)(sums[121], sums[123])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 56544), as_uint2((float2)(sums[124], sums[126])));
+                STORE_LOCAL(uint2, stage + (sum_104 + 57072), as_uint2((float2)(sums[125], sums[127])));
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            const uint product_45 = band * 64;
+            const uint product_40 = band * 64;
             for (uint unit_1 = item; unit_1 < 2048; unit_1 += 256) {
                 const uint quotient_10 = unit_1 / 32;
-                const uint product_46 = unit_1 % 32 * 4;
-                const float4 bits_64 = as_float4(LOAD_LOCAL(uint4, stage + (quotient_10 * 132 + product_46 + 49152)));
-                const uint rest_17 = quotient_10 % 64;
-                const uint and_value_14 = (rest_17 >> 2) & 1;
-                const uint sum_141 = (rest_17 >> 3) * 8 + (rest_17 & 3) * 2 + and_value_14;
-                const uint sum_142 = row_1 + quotient_10 / 64 * 256 + product_45 + sum_141;
-                const uint sum_143 = column_1 + product_46;
-                if (sum_142 < m && sum_143 < n) {
+                const uint product_41 = unit_1 % 32 * 4;
+                const float4 bits_64 = as_float4(LOAD_LOCAL(uint4, stage + (quotient_10 * 132 + product_41 + 49152)));
+                const uint rest_15 = quotient_10 % 64;
+                const uint and_value_14 = (rest_15 >> 2) & 1;
+                const uint sum_125 = (rest_15 >> 3) * 8 + (rest_15 & 3) * 2 + and_value_14;
+                const uint sum_126 = row_1 + quotient_10 / 64 * 256 + product_40 + sum_125;
+                const uint sum_127 = column_1 + product_41;
+                if (sum_126 < m && sum_127 < n) {
                     const float4 tanh_value = tanh(bits_64);
-                    STORE(float4, y + (quotient_3 * y_stride0 + sum_142 * y_stride1 + sum_143 / 4) * 4, tanh_value);
+                    STORE(float4, y + (quotient_3 * y_stride0 + sum_126 * y_stride1 + sum_127 / 4) * 4, tanh_value);
                 }
             }
             barrier(CLK_LOCAL_MEM_FENCE);

@@ -83,6 +83,16 @@ def copy_box(w: World) -> None:
     w.k.copy_box((w.stage, 1024), w.x, (w.table, 32), column=w.n, row=8, rows=64, barrier=(w.there, 1))
 
 
+def describe_windows(w: World) -> None:
+    sizes = {"lengths": (9, w.n, 2), "strides": (32, 288, 2592), "steps": (1, 2), "before": (1, 0), "counts": (9, 4)}
+    w.k.describe_windows((w.table, 32, w.n), (w.x, 4), columns=64, **sizes, box_rows=128)
+
+
+def copy_windows(w: World) -> None:
+    place = {"column": 0, "place": (w.n, 4, 1), "taps": (2, 0), "rows": 64}
+    w.k.copy_windows((w.stage, 1024), w.x, (w.table, 32), **place, barrier=(w.there, 1))
+
+
 CASES = [
     Case(
         "CopyAsync",
@@ -108,6 +118,14 @@ CASES = [
         0,
     ),
     Case(
+        "DescribeWindows",
+        describe_windows,
+        "describe table[32:u32] word n = x[4:u32], 2:u32 x n x 9:u32 x 64:u32 by 2592:u32, 288:u32, 32:u32 words, "
+        "4:u32 x 9:u32 windows by 2:u32, 1:u32 from 0:u32, 1:u32 before, boxes of 128 rows",
+        {"table": WRITE, "x": READ},
+        0,
+    ),
+    Case(
         "InitBoxes",
         lambda w: w.k.init_boxes(w.there, 2, 3),
         "init there[0..2], 3 boxes each",
@@ -118,6 +136,14 @@ CASES = [
         "CopyBox",
         copy_box,
         "copy box stage[1024:u32] = x by table[32:u32] at row 8:u32, column n, 64 rows, for there[1:u32]",
+        {"stage": WRITE, "x": READ, "table": READ, "there": READ | WRITE},
+        64 * 64 / 2,
+    ),
+    Case(
+        "CopyWindows",
+        copy_windows,
+        "copy windows stage[1024:u32] = x by table[32:u32] at window 1:u32, 4:u32, n, tap 0:u32, 2:u32, column 0:u32, "
+        "64 rows, for there[1:u32]",
         {"stage": WRITE, "x": READ, "table": READ, "there": READ | WRITE},
         64 * 64 / 2,
     ),
@@ -165,18 +191,23 @@ def test_the_text_has_everything(case: Case) -> None:
     assert text(kernel).splitlines()[-1].strip() == case.line
 
 
+def values_of(stmt: Stmt) -> list[object]:
+    """What a statement's fields have, one by one."""
+    found = [getattr(stmt, each.name) for each in fields(stmt)]
+    return [value for each in found for value in (each if isinstance(each, tuple) else (each,))]
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_operands_are_all_values_of_the_statement_and_can_be_replaced(case: Case) -> None:
     _, stmt = stmt_of(case)
-    held = [value for each in fields(stmt) if isinstance(value := getattr(stmt, each.name), Value | Const | Variable)]
+    held = [value for value in values_of(stmt) if isinstance(value, Value | Const | Variable)]
     assert list(operands(stmt)) == held
     changed: dict[Operand, Operand] = {}
     for number, operand in enumerate(held, start=100):
         changed[operand] = Value(number, operand.type)
     after = map_operands(stmt, changed.__getitem__)
-    assert [getattr(after, each.name) for each in fields(after)] == [
-        changed.get(value, value) if isinstance(value, Value | Const | Variable) else value
-        for value in (getattr(stmt, each.name) for each in fields(stmt))
+    assert values_of(after) == [
+        changed.get(value, value) if isinstance(value, Value | Const | Variable) else value for value in values_of(stmt)
     ]
     assert map_operands(stmt, lambda operand: operand) is stmt
 
@@ -223,6 +254,7 @@ def load_then(case: Case, pick: Callable[[World], Ref]) -> tuple[Kernel, set[int
     return kernel, set(inlined(kernel))
 
 
+DESCRIBES = {"DescribeMatrix", "DescribeWindows"}
 MOVES = {"Commit", "Turn"}
 """Behind these, memory is as it was."""
 
@@ -243,7 +275,7 @@ def test_loads_on_both_sides_stay_where_memory_changes(case: Case) -> None:
     case.emit(w)
     w.k.store(w.y, 0, before + w.k.load(w.table, 5))
     loads = sum(isinstance(stmt, Load) for stmt in walk(cse(w.build()).body))
-    assert loads == (2 if case.name == "DescribeMatrix" else 1)
+    assert loads == (2 if case.name in DESCRIBES else 1)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -251,7 +283,7 @@ def test_memory_that_is_described_differs_between_work_items(case: Case) -> None
     w = World()
     loaded = w.k.load(w.table, 5)
     case.emit(w)
-    assert uniformity(w.build()).is_uniform(loaded.operand) is (case.name != "DescribeMatrix")
+    assert uniformity(w.build()).is_uniform(loaded.operand) is (case.name not in DESCRIBES)
 
 
 # ---------------------------------------------------------------------- matrix instructions

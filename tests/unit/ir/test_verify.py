@@ -25,7 +25,9 @@ from ocl_ir.kernel.grammar import (
     Continue,
     CopyAsync,
     CopyBox,
+    CopyWindows,
     DescribeMatrix,
+    DescribeWindows,
     For,
     If,
     InitBoxes,
@@ -203,6 +205,21 @@ def boxes(*before: object, **changes: object) -> Kernel:
     stmt = CopyBox(STAGE, u(0), K, K, u(0), N, N, 64, THERE, u(0))
     params = (*PARAMS, Param(DOUBLES))
     return replace(body(*STAGED, LOAD_F, *before, replace(stmt, **changes)), params=params)  # type: ignore[arg-type]
+
+
+def windows_described(**changes: object) -> Kernel:
+    both, all_three = (N, N), (N, N, N)
+    stmt = DescribeWindows(
+        K, u(0), N, Value(6, Pointer(U32), "m"), u(0), N, all_three, all_three, both, both, both, 64
+    )  # fmt: skip
+    params = (*PARAMS, Param(DOUBLES), Param(Value(6, Pointer(U32), "m")))
+    return replace(body(LOAD_F, replace(stmt, **changes)), params=params)  # type: ignore[arg-type]
+
+
+def windows(*before: object, **changes: object) -> Kernel:
+    """A kernel that copies windows."""
+    stmt = CopyWindows(STAGE, u(0), K, K, u(0), N, (N, N, N), (N, N), 64, THERE, u(0))
+    return body(*STAGED, LOAD_F, *before, replace(stmt, **changes))  # type: ignore[arg-type]
 
 
 CASES = [
@@ -836,6 +853,24 @@ CASES = [
     Case("box_types", "the number f is f32", boxes(AwaitBoxes(THERE, N, F)), boxes(AwaitBoxes(THERE, N, N))),
     Case("box_types", "where boxes need u64", boxes(ReleaseBoxes(STAGE, N)), boxes(ReleaseBoxes(THERE, N))),
     Case("box_types", "the number f is f32", boxes(ReleaseBoxes(THERE, F)), boxes(ReleaseBoxes(THERE, N))),
+    Case("box_types", "the number f is f32", windows_described(counts=(N, F)), windows_described()),
+    Case(
+        "box_types",
+        "no box is copied of f64",
+        windows_described(dtype=F64, source=DOUBLES),
+        windows_described(dtype=F16),
+    ),
+    Case("box_types", "a box of 257 rows", windows_described(box_rows=257), windows_described(box_rows=256)),
+    Case("box_types", "the number f is f32", windows(place=(N, N, F)), windows()),
+    Case("box_types", "the number f is f32", windows(taps=(F, N)), windows()),
+    Case("box_types", "a box of 0 rows", windows(rows=0), windows(rows=1)),
+    Case("box_types", "where boxes need u32 in global memory", windows(table=STAGE), windows()),
+    Case(
+        "matrices_are_described_before",
+        "a box by a description in k, which the same kernel writes",
+        windows(DescribeWindows(K, u(0), N, K, u(0), N, (N, N, N), (N, N, N), (N, N), (N, N), (N, N), 64)),
+        windows(),
+    ),
     Case(
         "matrices_are_described_before",
         "a box by a description in k, which the same kernel writes",
@@ -1074,6 +1109,6 @@ def test_every_kind_of_statement_is_in_some_accepted_program() -> None:
     seen = {type(stmt) for case in CASES for stmt in walk(case.good.body)}
     assert seen == {
         Let, Load, Store, Local, Assign, Array, Atomic, If, For, While, Barrier, Collective, Shuffle, MatrixMultiply,
-        CopyAsync, Commit, Await, WarpgroupMultiply, DescribeMatrix, InitBoxes, CopyBox, AwaitBoxes,
-        ReleaseBoxes, Turn, Print, Break, Continue, Return,
+        CopyAsync, Commit, Await, WarpgroupMultiply, DescribeMatrix, DescribeWindows, InitBoxes, CopyBox, CopyWindows,
+        AwaitBoxes, ReleaseBoxes, Turn, Print, Break, Continue, Return,
     }  # fmt: skip

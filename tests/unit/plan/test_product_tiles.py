@@ -14,13 +14,26 @@ import pytest
 from ocl_ir.graph import build as graph
 from ocl_ir.graph.build import Node
 from ocl_ir.indices import Span
-from ocl_ir.kernel.grammar import Barrier, CopyAsync, CopyBox, Let, MatrixMultiply, Shuffle, WarpgroupMultiply, walk
+from ocl_ir.interpret import boxes as interpreter
+from ocl_ir.kernel.grammar import (
+    AwaitBoxes,
+    Barrier,
+    CopyAsync,
+    CopyBox,
+    InitBoxes,
+    Let,
+    MatrixMultiply,
+    Shuffle,
+    Stmt,
+    WarpgroupMultiply,
+    walk,
+)
 from ocl_ir.layout import Layout
 from ocl_ir.types import BF16, F16
 from ocl_runtime.plan.fusion.values import Leaf
 from ocl_runtime.plan.kernels.products import candidates, tiles
 from ocl_runtime.plan.kernels.products.contraction import Contraction
-from ocl_runtime.plan.kernels.products.tile import WarpgroupTile
+from ocl_runtime.plan.kernels.products.tile import AnyTile, WarpgroupTile
 from ocl_runtime.plan.target import Target
 from tests.support.depth import NIGHTLY
 from tests.support.products import (
@@ -360,15 +373,10 @@ def test_what_was_the_fastest_on_an_h200_is_chosen() -> None:
     assert chosen(2048, 2048, 2048) == (128, 256, 4, True, 1)
     assert chosen(1024, 1024, 1024) in {(64, 128, 8, False, 1), (128, 64, 7, False, 1)}
     assert chosen(512, 512, 512) == (64, 64, 8, False, 1)
-    assert chosen(100352, 64, 64) == (
-        128,
-        64,
-        4,
-        True,
-        1,
-    )  # 12.9 µs; copies with room for 3 steps take 11.6, for 4 13.6
-    assert chosen(100352, 64, 256) == (128, 256, 4, True, 1)  # 25.5 µs; boxes of 128 x 128 take 23.1, copies 26.7
-    assert chosen(256, 4096, 4096) == (64, 128, 8, False, 1)
+    assert chosen(100352, 64, 64) == (128, 64, 4, True, 1)  # 11.3 µs, 64 x 128 with room for 3 steps 12.9
+    assert chosen(100352, 64, 256) == (128, 256, 4, True, 1)  # 22.4 µs, 64 x 128 with room for 3 steps 21.6
+    assert chosen(100352, 256, 128) == (128, 128, 6, True, 1)  # 25.8 µs, with room for 3 steps 28.4
+    assert chosen(256, 4096, 4096) in {(64, 128, 8, True, 1), (128, 64, 7, True, 1)}
 
 
 def test_groups_of_a_unit_share_memory_and_registers() -> None:
@@ -483,3 +491,35 @@ def test_the_choice_does_not_depend_on_how_operands_lie() -> None:
     lies = Layout((300, 200), (1, 300))
     other = Contraction(left=Leaf(x.source, lies, False), right=y, accumulator=made.accumulator, dtype=made.dtype)
     assert candidates.chosen(made, device) == candidates.chosen(other, device)
+
+
+@pytest.mark.parametrize(("dtype", "ahead"), [("f2", 2), ("f8", 4)])
+def test_boxes_come_ahead_over_the_ends_of_tiles(dtype: str, ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of tiles of one step, too: as many steps are on their way as there is room for, before the first one is awaited,
+    and no more boxes come than there are."""
+    events, used = list[str](), set[AnyTile]()
+    run = interpreter.Boxes.run
+
+    def told(self: interpreter.Boxes, stmt: Stmt, items: np.ndarray) -> None:
+        if items.size > 1 or not isinstance(stmt, AwaitBoxes):  # one work-item alone waits for memory to be free
+            events.append(type(stmt).__name__)
+        run(self, stmt, items)
+
+    monkeypatch.setattr(interpreter.Boxes, "run", told)
+
+    def chosen(contraction: Contraction, target: Target) -> Any:
+        made = [tile for tile, _ in candidates.tiles(contraction, target) if tile.boxes]
+        used.add(next(tile for tile in made if tile.room - 1 - (dtype == "f2") == ahead))
+        return next(iter(used)), 1
+
+    monkeypatch.setattr(tiles, "chosen", chosen)
+    desk, rng = Desk(replace(WARPGROUPS, compute_units=1)), np.random.default_rng(0)
+    left, right = numbers(rng, dtype, 2048, 16), numbers(rng, dtype, 16, 256)
+    root = graph.contract(desk.buffer(left), desk.buffer(right))
+    np.testing.assert_array_equal(desk.values(root), exactly(left, right))
+    kernel = desk.plan(root).launches[-1].kernel
+    boxes = next(stmt.boxes for stmt in walk(kernel.body) if isinstance(stmt, InitBoxes))
+    before = events[: events.index("AwaitBoxes")]
+    assert before.count("CopyBox") == ahead * boxes
+    (tile,) = used
+    assert events.count("CopyBox") == 2048 // tile.rows * 256 // tile.columns * boxes

@@ -167,17 +167,15 @@ class Boxes:
             if self._free is not None:
                 k.init_boxes(self._free, tile.room, tile.items // ReleaseBoxes.size)
         k.barrier()
-        # What is copied next: a tile, where its next step begins, how many it still has, where its descriptions are.
-        self._coming, self._begin, self._left, self._maps = map(
-            self._variable, ("coming_tile", "coming_begin", "coming_steps", "coming_maps")
-        )
+        # What is copied next: how many steps a tile still has, where the next one begins, where descriptions are; and
+        # which tile comes behind it.
+        self._left, self._begin, self._maps = map(self._variable, ("coming_steps", "coming_begin", "coming_maps"))
         self._places = [[self._variable("coming_place") for _ in range(each.rank)] for each in copies]
+        self._following = k.variable(tiles.first, hint="following")
 
     def begin(self) -> None:
         """Begins the copies of the first steps."""
-        k = self._k
-        self._go_to(self._tiles.first)
-        with k.for_(0, self._ahead, dtype=self._body.index, hint="step") as number:
+        with self._k.for_(0, self._ahead, dtype=self._body.index, hint="step") as number:
             self._copy(number)
 
     def go_along(self, tile: WorkTile, turn: Ref) -> None:
@@ -201,34 +199,33 @@ class Boxes:
             self._k.barrier()
         self._copy(number + self._ahead)
 
-    def _go_to(self, number: Ref) -> None:
-        """The steps of a tile come next."""
-        k, tile = self._k, self._tiles.locate(number)
-        k.assign(self._coming, number)
-        k.assign(self._begin, tile.begin)
+    def _copy(self, number: Ref) -> None:
+        """Begins the copies of the step that comes next, if there is one, of that number, once its memory is free: in
+        the first round it is. All work-items know where that is: then it lies in registers that they share."""
+        k = self._k
+        with k.if_(k.op("eq", self._left, 0) & (self._following < self._tiles.end)):
+            self._follow()
+        with k.if_(self._left > 0):
+            with k.if_(self._is_first):
+                slot = self._slot(number)
+                if self._free is not None:
+                    k.await_boxes(self._free, slot, self._round(number) + 1 & 1)
+                for side, (copies, places) in enumerate(zip(self._copies, self._places, strict=True)):
+                    maps = self._maps + side * MAP_WORDS if side else self._maps
+                    copies.begin(places, maps, self._begin, slot, (self._there, slot))
+            k.assign(self._begin, self._begin + self._inner)
+            k.assign(self._left, self._left - 1)
+
+    def _follow(self) -> None:
+        """The steps of the following tile come next."""
+        k, tile = self._k, self._tiles.locate(self._following)
         k.assign(self._left, tile.steps)
+        k.assign(self._begin, tile.begin)
         k.assign(self._maps, tile.matrix * (2 * MAP_WORDS))
         for copies, places, first in zip(self._copies, self._places, (tile.row, tile.column), strict=True):
             for place, value in zip(places, copies.locate(first), strict=True):
                 k.assign(place, value)
-
-    def _copy(self, number: Ref) -> None:
-        """Begins the copies of the step that comes next, if there is one, of that number, once its memory is free: in
-        the first round it is. All work-items know where that is: then it lies in registers that they share."""
-        k, end = self._k, self._tiles.end
-        with k.if_(self._is_first & (self._coming < end)):
-            slot = self._slot(number)
-            if self._free is not None:
-                k.await_boxes(self._free, slot, self._round(number) + 1 & 1)
-            for side, (copies, places) in enumerate(zip(self._copies, self._places, strict=True)):
-                copies.begin(places, self._maps + side * MAP_WORDS, self._begin, slot, (self._there, slot))
-        k.assign(self._begin, self._begin + self._inner)
-        k.assign(self._left, self._left - 1)
-        with k.if_(k.op("eq", self._left, 0)):
-            following = k.let(self._coming + self._tiles.apart, "following")
-            k.assign(self._coming, following)
-            with k.if_(following < end):
-                self._go_to(following)
+        k.assign(self._following, self._following + self._tiles.apart)
 
     def _variable(self, hint: str) -> Ref:
         return self._k.variable(self._body.const(0), hint=hint)
