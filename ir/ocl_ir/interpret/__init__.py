@@ -11,7 +11,8 @@ faults.py        what is said of a fault
 values.py        what values are for each work-item
 accesses.py      accesses to memory, with every check
 asynchronous.py  copies and products that go on
-boxes.py         boxes of matrices that one work-item copies
+descriptions.py  what boxes are copied by: matrices, and windows of tensors
+boxes.py         boxes that one work-item copies
 sides.py         both sides of a branch whose warps specialise
 turns.py         the turns that warpgroups take
 kernel.py        kernels

@@ -15,6 +15,7 @@ fma.py             stages and sums of products by fused multiply-adds
 matrix.py          the same by matrix instructions
 warpgroup.py       the same by instructions of warpgroups
 held.py            the same where work-items hold an operand
+windows.py         operands of convolutions as windows of a tensor, which boxes can bring
 box_copies.py      an operand on its way to local memory in boxes
 pipeline.py        how the next steps come while a group multiplies one
 maps_kernel.py     the kernel that describes operands for copies of boxes
