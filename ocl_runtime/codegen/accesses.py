@@ -181,7 +181,7 @@ class Accesses:
                 numbers = [self.operand(number).text for number in (stmt.word, stmt.columns, stmt.rows, stmt.row_words)]
                 return [f"{name}({', '.join([table, source, *numbers, str(stmt.box_rows)])})"]
             case DescribeWindows():
-                name = "describe_windows_tf32" if stmt.dtype is TF32 else "describe_windows"
+                name = {TF32: "describe_windows_tf32", F64: "describe_windows_f64"}.get(stmt.dtype, "describe_windows")
                 self.helpers[name, U32] = None
                 table, source = self.address(stmt.table, stmt.slot), self.address(stmt.source, stmt.source_index)
                 sizes = stmt.columns, *stmt.lengths, *stmt.strides, *stmt.steps, *stmt.before, *stmt.counts

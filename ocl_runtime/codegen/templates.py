@@ -38,7 +38,8 @@ HELPERS = {
     "asynchronous": (
         "copy_async", "commit_copies", "await_copies", "await_products", "begin_products", "end_products", "matrix_at",
         "warpgroup_multiply", "describe_matrix", "describe_tf32", "describe_f64", "describe_windows",
-        "describe_windows_tf32", "init_boxes", "copy_box", "copy_windows", "await_boxes", "release_boxes",
+        "describe_windows_tf32", "describe_windows_f64", "init_boxes", "copy_box", "copy_windows", "await_boxes",
+        "release_boxes",
     ),
     "specialising": ("open_turn", "await_turn", "pass_turn", "close_turn", "take_registers", "leave_registers"),
     "by_fours": ("pow_by_fours", "fmod_by_fours"),

@@ -107,7 +107,7 @@ ${tensor_map("describe_tf32", "float32", "1 << 4 | 7 << 7 | 3 << 13 | 1 << 16 | 
 ${tensor_map("describe_f64", "64-bit elements", "1 << 4 | 4 << 7 | 3 << 13 | 2 << 17", "64-bit integers", 16, 2)}\
 </%def>
 ##
-<%def name="windows_map(name, type, comment, columns)">\
+<%def name="windows_map(name, type, comment, columns, unit=4)">\
 /* A word of a tensor map: windows of ${comment}, of which boxes take ${columns} columns of one place each (im2col). */
 static inline void ${name}(__global uint *map, __global const void *source, const uint word, const uint columns,
 ${" " * len(f"static inline void {name}(")}const uint width, const uint height, const uint images,
@@ -120,7 +120,7 @@ ${" " * len(f"static inline void {name}(")}const uint across, const uint down, c
     const uint below = (down - 1) * step_down + 1 - above - height;
     map[word] = word == 0 ? (uint)address : word == 1 ? (uint)(address >> 32)
         : word == 2 ? ${type} /* windows, four axes, ${comment}, swizzled in 128 bytes, promoted in L2 */
-        : word == 3 ? width_words / 4 : word == 4 ? height_words / 4 : word == 5 ? image_words / 4
+        : word == 3 ? width_words / ${unit} : word == 4 ? height_words / ${unit} : word == 5 ? image_words / ${unit}
         : word == 8 ? columns - 1 : word == 9 ? width - 1 : word == 10 ? height - 1 : word == 11 ? images - 1
         : word == 13 ? ${columns - 1}u << 24 | (step - 1) << 3 | (step_down - 1) << 6
         : word == 14 ? (-before & 0xff) | (-above & 0xff) << 8 | (behind & 0xff) << 16 | below << 24
@@ -134,6 +134,10 @@ ${windows_map("describe_windows", "1 | 3 << 4 | 10 << 7 | 3 << 13 | 2 << 17", "b
 ##
 <%def name="describe_windows_tf32(t)">\
 ${windows_map("describe_windows_tf32", "1 | 3 << 4 | 7 << 7 | 3 << 13 | 1 << 16 | 2 << 17", "float32 rounded to tf32", 32)}\
+</%def>
+##
+<%def name="describe_windows_f64(t)">\
+${windows_map("describe_windows_f64", "1 | 3 << 4 | 4 << 7 | 3 << 13 | 2 << 17", "64-bit integers", 16, 2)}\
 </%def>
 ##
 <%def name="init_boxes(t)">\

@@ -58,7 +58,7 @@ _FAMILIES = re.compile(
     rf"(?:convert|as)_{_SCALAR}\d*(?:_\w+)?|get_(?:global|local|group|num|work)_\w+|v(?:load|store)a?(?:\d+|_half\w*)"
     r"|atom(?:ic)?_\w+|(?:get_)?sub_group_\w+|warp_shuffle_\w+|(?:fast|integer_power|round_to|whole|philox|normal_bits|gamma_bits|(?:poisson|binomial)_(?:small|large)|pow_by_fours|fmod_by_fours)_\w+"
     r"|matrix_at|(?:mma|mfma|wmma|wmma_gfx12|xmx8|xmx16)_(?:b?f16|t?f32|f64)|intel_\w+|warpgroup_\w+|(?:begin|end)_products|await_(?:copies|products)_\d+|(?:open|await|pass|close)_turn_\d+|(?:take|leave)_registers_\d+"
-    r"|copy_async|commit_copies|describe_(?:matrix|(?:windows_)?tf32|f64|windows)|(?:init|await|release)_boxes|copy_(?:box|windows)"
+    r"|copy_async|commit_copies|describe_(?:matrix|windows|(?:windows_)?(?:tf32|f64))|(?:init|await|release)_boxes|copy_(?:box|windows)"
     r"|(?:CL|CLK|M|FP|FLT|DBL|HALF|U?CHAR|SCHAR|U?SHRT|U?INT|U?LONG)_[A-Z0-9_]+|cl_\w+"
 )
 """Functions that generated code calls, and macros, of which there are too many to list."""

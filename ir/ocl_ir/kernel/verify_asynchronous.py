@@ -41,9 +41,9 @@ from ocl_ir.kernel.grammar import (
 from ocl_ir.types import BF16, BOOL, F16, F32, F64, TF32, U32, U64, DType, Pointer, Space
 
 _DTYPES = frozenset({F16, BF16, TF32})
-"""Of operands of products, and of windows of which boxes are copied."""
+"""Of operands of products."""
 _WORDS = {F16: U32, BF16: U32, TF32: U32, F64: F64}
-"""Of matrices of which boxes are copied, the words of global memory, by what their elements are."""
+"""Of what boxes are copied, the words of global memory, by what their elements are."""
 _COLUMNS = range(8, 257, 8)
 """Of the products that there are instructions for."""
 _MOST_TURNS = 8
@@ -151,9 +151,8 @@ def box_types(kernel: Kernel) -> Iterator[Fault]:
                 yield from _memory(kernel, stmt, stmt.source, _WORDS.get(stmt.dtype, U32), "global")
                 yield from _indices(kernel, stmt, _numbers(stmt))
                 yield from _box_rows(stmt, stmt.box_rows)
-                dtypes = _WORDS if isinstance(stmt, DescribeMatrix) else _DTYPES
-                if stmt.dtype not in dtypes:
-                    remedy = f"describe what is of one of {', '.join(sorted(map(str, dtypes)))}"
+                if stmt.dtype not in _WORDS:
+                    remedy = f"describe what is of one of {', '.join(map(str, _WORDS))}"
                     yield Fault(f"no box is copied of {stmt.dtype}", stmt, remedy)
             case InitBoxes():
                 yield from _memory(kernel, stmt, stmt.barriers, U64, "local")

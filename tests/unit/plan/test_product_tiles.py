@@ -376,7 +376,18 @@ def test_what_was_the_fastest_on_an_h200_is_chosen() -> None:
     assert chosen(100352, 64, 64) == (128, 64, 4, True, 1)  # 11.3 µs, 64 x 128 with room for 3 steps 12.9
     assert chosen(100352, 64, 256) == (128, 256, 4, True, 1)  # 22.4 µs, 64 x 128 with room for 3 steps 21.6
     assert chosen(100352, 256, 128) == (128, 128, 6, True, 1)  # 25.8 µs, with room for 3 steps 28.4
+    assert chosen(1568, 4608, 512) == (64, 128, 8, True, 1)  # of two alike, the one with fewer groups
     assert chosen(256, 4096, 4096) in {(64, 128, 8, True, 1), (128, 64, 7, True, 1)}
+
+
+def test_a_band_is_as_long_as_there_is_room_for() -> None:
+    """Beside the steps: the rows of a warpgroup, or fewer."""
+    most = 225 << 10
+    for room, band in ((4, 32), (6, 16), (7, 8)):
+        tile = WarpgroupTile((2, 1), (1, 16), 64, room, F16, (True, True), boxes=True)
+        assert (tile.band, tile.local_bytes <= most) == (band, room < 7)
+    wide = WarpgroupTile((2, 1), (1, 32), 64, 4, F16, (True, True), boxes=True)
+    assert (wide.band, wide.local_bytes) == (16, most)
 
 
 def test_groups_of_a_unit_share_memory_and_registers() -> None:

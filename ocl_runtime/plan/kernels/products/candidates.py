@@ -232,12 +232,12 @@ def _ways(contraction: Contraction, target: Target) -> list[bool]:
 
 def _has_boxes(contraction: Contraction, target: Target) -> bool:
     """Whether boxes can bring both operands, on devices whose warpgroups multiply."""
-    return target.warpgroups and not any(contraction.computed) and all(map(_is_boxed, contraction.sides))
+    return target.warpgroups and all(map(_is_boxed, contraction.sides))
 
 
 def _is_boxed(side: Side) -> bool:
     """Whether boxes can bring an operand: a matrix, or windows of a tensor."""
-    return box_width(side) > 1 if is_matrix(side) else is_turned(side) and windows_of(side) is not None
+    return box_width(side) > 1 if is_matrix(side) else windows_of(side) is not None
 
 
 def is_matrix(side: Side) -> bool:

@@ -118,7 +118,7 @@ class _Multiplication:
         for name, side, operand in zip(self._names[:2], self._sides, operands, strict=True):
             windows = windows_of(side) if operand.windows is not None else None
             if windows is not None:
-                windows.describe(parameters, name, U32.size // side.leaf.source.dtype.size)
+                windows.describe(parameters, name, tile.word.size // side.leaf.source.dtype.size)
         form = MapsForm(*operands, tuple(parameters.specs), len(self._shape), tile, self._index, fp16)
         kernel, items = lowering.kernels.get(form, build_maps), rounded_up(self._matrices * MAP_WORDS, GROUP)
         return Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where)
@@ -226,7 +226,7 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
     turned, wide, dtype, lies = is_turned(side), box_width(side) if tile.boxes else width(side), source.dtype, layout
     windows = windows_of(side) if tile.boxes and not is_matrix(side) else None
     if windows is not None:
-        lies = layout = replace(layout, offset=windows.first)
+        layout = replace(layout, offset=windows.first)
     along, lanes, inside = (side.inner if turned else side.own)[-1], wide, None if padding is None else padding.inside
     if not isinstance(tile, Tile):
         pack = tile.word.size // dtype.size
