@@ -60,9 +60,6 @@ _OF_VECTORS, _OF_ELEMENTS = 32, 2
 """Of a group, the part of its work-items that lie beside each other in columns: of 256, 8 vectors or 128 elements. Rows
 of vectors begin at a line of a GPU's cache; of those that do not, a group reads less that its neighbours read, too, the
 longer they are."""
-_AHEAD, _MOST_AHEAD = 32, 16
-"""Elements of columns that one of a team reads before it joins the first: 8 vectors of four, and at most 16 single
-ones."""
 _SEQUENTIAL = 4096
 """Elements that are added to one number one after the other, for accuracy."""
 _MOST_PARTS = 65535
@@ -147,8 +144,7 @@ def _columns(
         groups = -(-results * team // (beside * target.group_size))
         # Single elements keep as many bytes under way only in more groups.
         wanted = _wanted(groups * beside // lanes, _GROUPS_OF_COLUMNS, accumulator, target) * lanes // beside
-        parts = _parts(groups, wanted, elements // (team * _LEAST_OF_A_COLUMN), elements // team)
-        return _even(parts, elements, team * ahead(beside), least=1) if parts > 1 else (1, elements)
+        return _even(_parts(groups, wanted, elements // (team * _LEAST_OF_A_COLUMN), elements // team), elements)
     if width < lanes:
         lanes = 1
     each = lanes * slab(width, elements, lanes, target)
@@ -196,16 +192,11 @@ def _parts(have: int, wanted: int, most: int, in_sequence: int) -> int:
     return min(_MOST_PARTS, max(1, min(-(-wanted // have), most, _BUSY_PARTS), -(-in_sequence // _SEQUENTIAL)))
 
 
-def ahead(lanes: int) -> int:
-    """Elements of a column of so many lanes that one of a team reads before it joins the first."""
-    return max(1, min(_MOST_AHEAD, _AHEAD // lanes))
-
-
-def _even(parts: int, length: int, round_: int = 1, least: int = _MANY_ROUNDS) -> tuple[int, int]:
-    """The number of parts, none of them empty, and their length: if it is that of some rounds, at least so many, of
-    what a team takes at once, a multiple of it, since what is left over is read with fewer loads under way."""
+def _even(parts: int, length: int, round_: int = 1) -> tuple[int, int]:
+    """The number of parts, none of them empty, and their length: of long ones, a multiple of what a team takes in one
+    round, since what is left over is read with fewer loads under way."""
     per = max(1, -(-length // parts))
-    if per >= least * round_:
+    if per >= _MANY_ROUNDS * round_:
         per = -(-per // round_) * round_
     return max(1, -(-length // per)), per
 

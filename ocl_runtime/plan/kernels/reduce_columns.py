@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.kernel.operands import Ref
-from ocl_runtime.plan.fusion.reduction_order import ahead as taken_ahead
 from ocl_runtime.plan.kernels.form import Access
 from ocl_runtime.plan.kernels.reduce_kernel import Builder, Phase, along_lanes, is_large
 
 _UNROLL = 4
+_AHEAD = 32
+"""Elements that one of a team reads before it joins the first: 8 vectors of four, and not too many single ones."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Columns(Builder):
 
         # Of one element a turn, unrolling gained nothing on CPUs.
         unroll = _UNROLL if team == 1 and len(columns) == 1 and columns[0].lanes > 1 else 0
-        ahead = 1 if team == 1 or is_large(form) else taken_ahead(columns[0].lanes)
+        ahead = 1 if team == 1 or is_large(form) else max(1, min(16, _AHEAD // columns[0].lanes))
         if ahead > 1:
             rounds = k.op("udiv", end - begin, self.body.const(team * ahead), hint="rounds")
             with k.for_(0, rounds, dtype=form.index, hint="round") as round_:
