@@ -55,7 +55,7 @@ _LAST = 0.4
 _SINGLE = 0.11
 """Clocks for an element of an operand that is loaded for itself, not with its neighbours."""
 _REDUCTION = 7000
-"""Clocks for the launch that joins parts."""
+"""Clocks for the launch that joins parts, besides its bytes: of warpgroups, which store fast, those that it reads."""
 _TRAFFIC = 2000
 """Bytes that the device moves in a clock."""
 _COPY = 7000
@@ -289,7 +289,8 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
             else:
                 time = _time_of_groups(tile, rate, groups, places, contraction, target)
             if parts > 1:
-                time += _REDUCTION + 3 * parts * batch * m * n * contraction.accumulator.size / _TRAFFIC
+                passes = 1 if isinstance(tile, WarpgroupTile) else 3
+                time += _REDUCTION + passes * parts * batch * m * n * contraction.accumulator.size / _TRAFFIC
             if best is None or (time, groups) < (best[0], fewest):  # of two alike, the one that reads less in all
                 best, fewest = (time, tile, parts), groups
     assert best is not None
