@@ -12,7 +12,7 @@ import numpy as np
 from ocl_ir import tf32
 from ocl_ir.errors import IRError
 from ocl_ir.interpret.accesses import Accesses
-from ocl_ir.interpret.descriptions import MOST_STEP, MOST_TAP, Described, Matrix, Windows, packed, unpacked
+from ocl_ir.interpret.descriptions import Described, Matrix, Windows, packed, unpacked
 from ocl_ir.interpret.faults import Faults
 from ocl_ir.interpret.operation import Data
 from ocl_ir.interpret.races import ATOMIC, READ, WRITE, Clock
@@ -21,8 +21,12 @@ from ocl_ir.interpret.values import Values
 from ocl_ir.kernel.asynchronous import (
     ALIGNMENT,
     COPY_BYTES,
+    LEAST_CORNER,
     MAP_ALIGNMENT,
     MAP_WORDS,
+    MOST_STEP,
+    MOST_STRIDE,
+    MOST_TAP,
     ROW_BYTES,
     AwaitBoxes,
     CopyBox,
@@ -120,10 +124,13 @@ class Boxes:
         source = self._accesses.memories[stmt.source.id]
         unit = COPY_BYTES // source.pointer.dtype.size
         misaligned = source.misaligned(begin.astype(np.int64), COPY_BYTES)
-        rest = sum(np.count_nonzero(self._values.at(stride, items) % unit) for stride in strides)
-        if np.count_nonzero(misaligned) or rest:
-            fact = f"a matrix whose rows do not begin at multiples of {COPY_BYTES} bytes"
-            self._faults.fail(IRError, fact, stmt, "align the matrix and its rows, or copy it in another way")
+        apart = np.stack([self._values.at(stride, items) for stride in strides])
+        if np.count_nonzero(apart > MOST_STRIDE):
+            fact = f"rows that are {apart.max()} words apart"
+            self._faults.fail(IRError, fact, stmt, f"copy what is more than {MOST_STRIDE} words apart in another way")
+        if np.count_nonzero(misaligned) or np.count_nonzero(apart % unit):
+            fact = f"rows, or places of a tensor, that do not begin at multiples of {COPY_BYTES} bytes"
+            self._faults.fail(IRError, fact, stmt, "align what is copied and its rows, or copy it in another way")
         slot, word = self._values.at(stmt.slot, items), self._values.at(stmt.word, items)
         if np.count_nonzero(word >= MAP_WORDS):
             fact = f"word {word.max()} of a description, which has {MAP_WORDS}"
@@ -177,7 +184,7 @@ class Boxes:
             fact = f"a box of {'a matrix' if described.windows else 'windows'} where {description} is described"
             self._faults.fail(IRError, fact, stmt, "describe what is copied, in a launch before")
         if described.box_rows != stmt.rows:
-            fact = f"a box of {stmt.rows} rows of a matrix that is described for boxes of {described.box_rows}"
+            fact = f"a box of {stmt.rows} rows of what is described for boxes of {described.box_rows}"
             self._faults.fail(IRError, fact, stmt, "describe the matrix for these boxes, in a launch before")
         source_word = self._accesses.memories[stmt.source.id].pointer.dtype.size
         if source_word != max(4, described.size):
@@ -208,8 +215,8 @@ class Boxes:
         x, y = ((each + 2**31) % 2**32 - 2**31 for each in place[:2])  # they are given modulo 2^32
         if not windows.is_possible or max(place[3:]) > MOST_TAP:
             fact = f"{windows}, of which places {place[3:]} are copied"
-            remedy = f"let windows begin at most 128 places from the ends, {MOST_STEP} from each other, and take"
-            self._faults.fail(IRError, fact, stmt, f"{remedy} places {MOST_TAP} at most behind that")
+            remedy = f"let windows begin at most {-LEAST_CORNER} places from the ends, {MOST_STEP} from each other,"
+            self._faults.fail(IRError, fact, stmt, f"{remedy} and take places {MOST_TAP} at most behind that")
         first = windows.number(x, y, place[2])
         if first is None:
             fact = f"a box that begins at ({x}, {y}), where none of {windows} does"

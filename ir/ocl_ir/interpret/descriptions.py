@@ -8,16 +8,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ocl_ir.interpret.operation import Data
-from ocl_ir.kernel.asynchronous import MAP_WORDS
+from ocl_ir.kernel.asynchronous import LEAST_CORNER, MAP_WORDS, MOST_CORNER, MOST_STEP
 
 NUMBERS = MAP_WORDS // 2
 """Of a description."""
-MOST_STEP = 8
-"""Places from one window to the next."""
-MOST_TAP = 255
-"""Places from where a window begins to one that is copied."""
-_CORNERS = range(-128, 128)
-"""Where windows may begin, as so many places from the first one, or from the last one."""
 
 
 class Described(NamedTuple):
@@ -69,7 +63,7 @@ class Windows(NamedTuple):
             (self.down - 1) * self.step_down + 1 - self.above - self.height,
         )
         steps = 1 <= self.step <= MOST_STEP and 1 <= self.step_down <= MOST_STEP
-        return steps and all(corner in _CORNERS for corner in (-self.before, -self.above, *ends))
+        return steps and all(LEAST_CORNER <= corner <= MOST_CORNER for corner in (-self.before, -self.above, *ends))
 
     def number(self, x: int, y: int, image: int) -> int | None:
         """The number of the window that begins at a place; None if there is none."""

@@ -47,6 +47,12 @@ MAP_ALIGNMENT = 64
 BOX_COLUMNS = 64
 """Halves of a row of a box."""
 MOST_BOX_ROWS = 256
+MOST_STEP, MOST_TAP = 8, 255
+"""Places from one window to the next, and from where one begins to what is copied of it."""
+LEAST_CORNER, MOST_CORNER = -128, 127
+"""Where windows may begin: places behind the first one of a tensor, and behind the last one."""
+MOST_STRIDE = (1 << 32) - 1
+"""Words from one row, or place of a tensor, to the next."""
 ALIGNMENT = 1024
 """Bytes that divide the address of an operand of a product."""
 UNIT_REGISTERS = 1 << 16
@@ -108,8 +114,8 @@ class DescribeMatrix(Statement):
 
 @dataclass(frozen=True, slots=True)
 class DescribeWindows(Statement):
-    """Describes the windows of a tensor (images, height, width, columns), from word `source[source_index]` on, of
-    which those of one place lie next to each other. `lengths` and `strides`, in words, are those of width, height and
+    """Describes the windows of a tensor (images, height, width, columns), from word `source[source_index]` on, whose
+    columns lie next to each other. `lengths` and `strides`, in words, are those of width, height and
     images, the other numbers those of width and height: windows begin `before` the first place, `steps` apart, and
     there are `counts` of them; what is beyond the tensor is zero. Boxes take `box_rows` windows, those along the width
     first, then those along the height, then of the next image. The rest is as of `DescribeMatrix`."""

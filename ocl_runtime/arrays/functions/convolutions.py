@@ -54,7 +54,8 @@ def conv(
     The dtype is that to which both are promoted; half adds up in float32. It is a product of matrices, one of which is
     a view of `x` (implicit GEMM: Chetlur et al., cuDNN: Efficient Primitives for Deep Learning, 2014). On GPUs, large
     ones of 3 × 3 in float32 that move by 1, channels first, multiply less often (Lavin and Gray, Fast Algorithms for
-    Convolutional Neural Networks, 2016), with other roundings (docs/NUMERICS.md).
+    Convolutional Neural Networks, 2016), with other roundings, and halves of few channels that move by more than 1 are
+    taken in phases: an infinity right beside a window may make its result NaN (docs/NUMERICS.md).
 
         conv(ones((1, 3, 32, 32)), ones((8, 3, 3, 3)), stride=2, padding=1).shape     # (1, 8, 16, 16)
 

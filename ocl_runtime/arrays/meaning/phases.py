@@ -22,11 +22,15 @@ from ocl_runtime.arrays.meaning.taps import Taps
 def in_phases(
     x: Node, weights: Node, taps: Sequence[Taps], unit: int, where: Where
 ) -> tuple[Node, Node, tuple[Taps, ...]] | None:
-    """Operands and taps of the same convolution, in phases: x (batch, phases and channels, …) with its zeros around,
-    weights (channels of the result, phases and channels, …); both lie channels last, in units of so many elements,
-    filled up with zeros. None where that would not multiply less."""
+    """Operands and taps of a convolution with the same values of finite numbers, in phases: x (batch, phases and
+    channels, …) with its zeros around, weights (channels of the result, phases and channels, …); both lie channels
+    last, in units of so many elements, filled up with zeros. None where that would not multiply less than channels that
+    are filled up.
+
+    Where strides do not divide lengths, elements beside a window are multiplied by zero, so that infinities and NaN
+    there make its result NaN."""
     channels, strides = weights.shape[1], [each.stride for each in taps]
-    if all(stride == 1 for stride in strides) or any(each.dilation != 1 for each in taps):
+    if 0 in x.shape or any(each.dilation != 1 for each in taps):
         return None
     made = tuple(Taps(-(-each.length // each.stride)) for each in taps)
     together = -(-channels * math.prod(strides) // unit) * unit

@@ -331,7 +331,7 @@ def beyond_local_memory(b: Boxes) -> None:
         (ready_by_all, IRError, "8 work-items come to initboxes, each for itself"),
         (copied_by_two, IRError, "2 work-items come to copybox, each for itself"),
         (parity_2, IRError, "a wait for parity 2"),
-        (other_rows, IRError, "a box of 8 rows of a matrix that is described for boxes of 16"),
+        (other_rows, IRError, "a box of 8 rows of what is described for boxes of 16"),
         (no_such_barrier, MemoryAccessError, "accesses there[1], whose length is 1"),
         (too_many_barriers, MemoryAccessError, "accesses there[0 to 1], whose length is 1"),
         (misplaced, MemoryAccessError, "accesses stage[128], an address that 1024 does not divide"),
@@ -442,7 +442,7 @@ def test_a_box_leaves_alone_what_a_product_reads() -> None:
 
 @pytest.mark.parametrize(("begin", "row_words"), [(2, 64), (0, 62)])
 def test_rows_of_a_matrix_begin_at_units(begin: int, row_words: int) -> None:
-    with pytest.raises(IRError, match="rows do not begin at multiples of 16 bytes"):
+    with pytest.raises(IRError, match="do not begin at multiples of 16 bytes"):
         described(MATRIX, 64, begin, row_words=row_words)
 
 

@@ -113,3 +113,31 @@ def test_rows_of_taps_come_in_boxes(monkeypatch: pytest.MonkeyPatch) -> None:
         root = convolution(*nodes, taps, 1, "", copies="filled")
         assert statements(desk.plan(root).launches, CopyWindows)
         np.testing.assert_array_equal(desk.values(root), reference.conv(x, w, (2, 2), [(3, 3)] * 2, (1, 1)))
+
+
+def test_an_axis_without_elements_has_zeros_around() -> None:
+    desk, rng = Desk(MATRICES), np.random.default_rng(0)
+    x, w = np.zeros((2, 3, 0, 40), "f2"), numbers(rng, "f2", 24, 3, 7, 7)
+    root = convolution(
+        desk.buffer(x), desk.buffer(w), taps_of((7, 7), (2, 2), [(4, 4), (3, 3)], (1, 1)), 1, "", copies="filled"
+    )
+    assert not desk.values(root).any()
+
+
+@pytest.mark.parametrize("kernel", [(4, 4), (3, 3)], ids=str)
+def test_infinities_stay_in_their_windows_where_strides_divide_lengths(kernel: tuple[int, int]) -> None:
+    """Otherwise, as docs/NUMERICS.md says, those beside them are NaN, and no others."""
+    desk, rng = Desk(MATRICES), np.random.default_rng(0)
+    x, w = numbers(rng, "f2", 1, 3, 12, 12), np.ones((16, 3, *kernel), "f2")
+    x[0, 1, 5, 6] = np.inf
+    root = convolution(
+        desk.buffer(x), desk.buffer(w), taps_of(kernel, (2, 2), [(0, 0)] * 2, (1, 1)), 1, "", copies="filled"
+    )
+    got = desk.values(root)
+    exact = reference.conv(np.isinf(x).astype("f2"), w, (2, 2), [(0, 0)] * 2, (1, 1)) > 0
+    if kernel == (4, 4):
+        np.testing.assert_array_equal(np.isfinite(got), ~exact)
+    else:
+        assert np.isinf(got[exact]).all()
+        assert np.isnan(got[~np.isfinite(got) & ~exact]).all()
+        assert (~np.isfinite(got)).sum() <= 16 * 4

@@ -19,6 +19,7 @@ from ocl_runtime.arrays.meaning.convolutions import convolution
 from ocl_runtime.plan.fusion.values import Leaf, Padding, Split
 from ocl_runtime.plan.kernels.products import candidates, tiles
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Side
+from ocl_runtime.plan.kernels.products.tile import AnyTile
 from ocl_runtime.plan.kernels.products.windows import windows_of
 from ocl_runtime.plan.target import Target
 from tests.support import convolution_reference as reference
@@ -35,6 +36,8 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "places apart": (2, 64, (12, 10), 16, (1, 1), (3, 2), [(0, 0), (0, 0)], (1, 1)),
     "one tap, padded": (2, 64, (6, 5), 16, (1, 1), (1, 1), [(1, 0), (0, 2)], (1, 1)),
     "a line": (3, 64, (70,), 24, (5,), (2,), [(2, 1)], (1,)),
+    "steps of a common unit": (1, 64, (13, 13), 16, (3, 3), (3, 3), [(0, 0), (0, 0)], (2, 2)),
+    "taps two apart": (1, 64, (12, 20), 16, (3, 3), (1, 1), [(0, 0), (0, 0)], (1, 2)),
     "three images for a tile": (7, 64, (6, 6), 16, (3, 3), (1, 1), [(1, 1), (1, 1)], (1, 1)),
 }  # fmt: skip
 
@@ -191,15 +194,16 @@ def padded(step: int = 1, dilation: int = 1, before: int = 1, length: int = 11, 
     return side([(count, 64 * step)], [(taps, 64 * dilation), (64, 1)], (steps, -before, length), offset=64 * 1000)
 
 
-def apart(step: int, dilation: int = 1, taps: int = 3) -> Side:
-    return side([(11, 64 * step)], [(taps, 64 * dilation), (64, 1)])
+def alone(step: int, stride: int) -> Side:
+    """Places whose bound knows no taps."""
+    return side([(11, stride)], [(64, 1)], ([step, 0], -1, 40), offset=64000)
 
 
 LIMITS = {
     "steps": (padded(step=8, length=81), padded(step=9, length=91)),
-    "steps of what is not padded": (apart(8), apart(9)),
     "taps": (padded(dilation=85, taps=4), padded(dilation=86, taps=4)),
     "before": (padded(before=128), padded(before=129)),
+    "before, near the end": (padded(before=128, count=130), padded(before=129, count=131)),
     "behind": (padded(length=138), padded(length=139)),
     "beyond": (padded(count=139), padded(count=140)),
     "columns": (side([(9, 64)], [(3, 64), (128, 1)]), side([(9, 64)], [(3, 64), (96, 1)])),
@@ -209,18 +213,24 @@ LIMITS = {
     "neighbours": (side([(9, 64)], [(3, 64), (64, 1)]), side([(9, 128)], [(3, 128), (64, 2)])),
     "own axes": (side(PLACES, TAPS), side([(2, 64 * 9000), *PLACES], TAPS)),
     "axes of taps": (side(PLACES, TAPS), side(PLACES, [(2, 64 * 90), *TAPS])),
-    "no axis for a tap": (side(PLACES, TAPS, WIDE, HIGH), side(PLACES, [(2, 64 * 90), TAPS[0], TAPS[2]], *(
-        (steps, first, end) for steps, first, end in (([0, 0, 1, 0, 0, 0], -1, 11), HIGH)
-    ), ([0, 1, 0, 1, 0, 0], -1, 9))),
+    "no axis for a tap": (
+        side(PLACES, TAPS, WIDE, HIGH),
+        side(PLACES, [(2, 64 * 90), *TAPS[1:]], ([0, 0, 1, 0, 1, 0], -1, 11), ([0, 1, 0, 0, 0, 0], 0, 9)),
+    ),
     "the same place again and again": (side([(9, 64)], [(3, 64), (64, 1)]), side([(9, 0)], [(3, 64), (64, 1)])),
     "back to front": (side([(9, 64)], [(3, 64), (64, 1)]), side([(9, 64)], [(3, -64), (64, 1)], offset=128)),
     "units": (side([(9, 64)], [(3, 64), (64, 1)], offset=8), side([(9, 64)], [(3, 64), (64, 1)], offset=4)),
-    "units of places": (padded(step=2), side([(11, 64)], [(3, 4), (64, 1)], ([16, 1, 0], -1, 180))),
+    "units of places": (padded(step=2), side([(11, 8)], [(3, 8), (64, 1)], ([2, 2, 0], -2, 40), offset=8000)),
     "bounds along one place": (side(PLACES, TAPS, WIDE, HIGH), side(PLACES, TAPS, ([0, 1, 1, 0, 1, 0], -1, 11))),
     "bounds along one tap": (side(PLACES, TAPS, WIDE), side(PLACES, TAPS, ([0, 0, 1, 1, 1, 0], -1, 11))),
     "bounds along no column": (side(PLACES, TAPS, WIDE), side(PLACES, TAPS, ([0, 0, 1, 0, 1, 1], -1, 11))),
     "bounds of images": (side(PLACES, TAPS, WIDE), side(PLACES, TAPS, WIDE, ([1, 0, 0, 0, 0, 0], -1, 2))),
     "one bound for an axis": (side(PLACES, TAPS, WIDE), side(PLACES, TAPS, WIDE, ([0, 0, 1, 0, 1, 0], -1, 12))),
+    "bounds of places alone": (alone(3, 192), alone(3, 64)),
+    "bounds of places go on": (alone(1, 64), alone(-1, 64)),
+    "words from one to the next": (
+        side([(2, 2**33 - 64), (9, 64)], [(3, 64), (64, 1)]), side([(2, 2**33), (9, 64)], [(3, 64), (64, 1)]),
+    ),
     "bounds go on": (side(PLACES, TAPS, WIDE), side(PLACES, TAPS, ([0, 0, -1, 0, 1, 0], -1, 11))),
     "bounds of taps go on": (side(PLACES, TAPS, WIDE), side(PLACES, TAPS, ([0, 0, 1, 0, -1, 0], -1, 11))),
     "bounds begin before": (side(PLACES, TAPS, WIDE), side(PLACES, TAPS, ([0, 0, 1, 0, 1, 0], 1, 20))),
@@ -246,12 +256,20 @@ OTHERS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_no_description_says_is_copied_by_work_items(name: str) -> None:
+def test_what_no_description_says_is_copied_by_work_items(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     batch, channels, space, results, kernel, stride, pairs, dilation = layer = OTHERS[name]
     desk, rng = Desk(WARPGROUPS), np.random.default_rng(0)
     x, w = numbers(rng, "f2", batch, channels, *space), numbers(rng, "f2", results, channels, *kernel)
+    asked: list[AnyTile] = []
+    chosen = tiles.chosen
+
+    def spy(contraction: Contraction, target: Target) -> Any:
+        asked.extend(tile for tile, _ in candidates.tiles(contraction, target))
+        return chosen(contraction, target)
+
+    monkeypatch.setattr(tiles, "chosen", spy)
     taps = taps_of(kernel, stride, pairs, dilation)
     root = convolution(channels_last(desk, x), channels_last(desk, w), taps, 1, "")
-    launches = desk.plan(root).launches
-    assert not statements(launches, CopyWindows)
     np.testing.assert_array_equal(desk.values(root), expected(x, w, layer))
+    assert asked
+    assert not any(tile.boxes for tile in asked)

@@ -10,7 +10,7 @@ from ocl_ir.kernel.operands import Ref
 from ocl_runtime.plan.kernels.body import Body
 from ocl_runtime.plan.kernels.products.stage import Operand, Part
 from ocl_runtime.plan.kernels.products.tile import MatrixTile, WarpgroupTile
-from ocl_runtime.plan.kernels.products.windows import SPACE, WindowAxes
+from ocl_runtime.plan.kernels.products.windows import MOVING, WindowAxes
 
 Place: TypeAlias = tuple[Ref, ...]
 """Where boxes begin: a row or a column of a matrix; of windows, where the first one begins along width, height and
@@ -43,14 +43,14 @@ class BoxCopies:
         width, height, image = (zero if axis is None else digits[axis] for axis in windows.places)
         places = (
             place * self._size(space, "step") - self._size(space, "before")
-            for space, place in zip(SPACE, (width, height), strict=False)
+            for space, place in zip(MOVING, (width, height), strict=True)
         )
         return (*[self._k.let(place, f"{self._operand.access.name}_place") for place in places], image)
 
     def begin(self, place: Sequence[Ref], slot: Ref, begin: Ref, step: Ref, barrier: tuple[Ref, Ref]) -> None:
         """Begins to copy a step, given by where it is in local memory: a part from a place on along the operand's own
-        axis and from `begin` on along the inner one, of the matrix that is described from word `slot` on. One work-item
-        comes here."""
+        axis and from `begin` on along the inner one, of what is described from word `slot` on. One work-item comes
+        here."""
         at = step * self._part.step_length + self._part.start
         table, rows = (self._maps, slot), self._rows
         if self._operand.windows is not None:
@@ -71,7 +71,7 @@ class BoxCopies:
         digits, zero = self._operand.inner.split(begin, self._body), self._body.const(0)
         taps = [
             zero if axis is None else digits[axis] * self._size(space, "dilation")
-            for space, axis in zip(SPACE, windows.taps, strict=False)
+            for space, axis in zip(MOVING, windows.taps, strict=True)
         ]
         return digits[self._operand.lane], taps
 

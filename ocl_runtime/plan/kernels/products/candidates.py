@@ -13,11 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ocl_ir.kernel.asynchronous import UNIT_REGISTERS
+from ocl_ir.kernel.asynchronous import MOST_STRIDE, UNIT_REGISTERS
 from ocl_ir.kernel.matrix_instruction import MatrixInstruction
 from ocl_ir.kernel.matrix_instructions import instruction_for
 from ocl_ir.types import BF16, F16, TF32, U32
-from ocl_runtime.plan.fusion.values import Split
 from ocl_runtime.plan.kernels.form import aligned
 from ocl_runtime.plan.kernels.products.contraction import Contraction, Side, parts_of
 from ocl_runtime.plan.kernels.products.tile import UNIT_BYTES, AnyTile, MatrixTile, Tile, WarpgroupTile
@@ -237,12 +236,7 @@ def _has_boxes(contraction: Contraction, target: Target) -> bool:
 
 def _is_boxed(side: Side) -> bool:
     """Whether boxes can bring an operand: a matrix, or windows of a tensor."""
-    return box_width(side) > 1 if is_matrix(side) else windows_of(side) is not None
-
-
-def is_matrix(side: Side) -> bool:
-    """Whether an operand's rows and columns are one axis each, and nothing is padded."""
-    return side.split == Split()
+    return box_width(side) > 1 if side.is_matrix else windows_of(side) is not None
 
 
 def is_of_warpgroups(contraction: Contraction, target: Target) -> bool:
@@ -277,8 +271,7 @@ def is_worth_copying(contraction: Contraction, copied: Contraction, target: Targ
 def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, int]:
     """The same, with the clocks that it takes."""
     batch, (m, n, k) = math.prod(contraction.batch), contraction.sizes
-    best: tuple[float, AnyTile, int] | None = None
-    fewest = 0
+    best: tuple[float, int, AnyTile, int] | None = None
     for tile, rate in tiles(contraction, target):
         for parts in _PARTS:
             if parts > 1 and k // parts < LEAST_PART:
@@ -291,10 +284,11 @@ def _fastest(contraction: Contraction, target: Target) -> tuple[float, AnyTile, 
             if parts > 1:
                 passes = 1 if isinstance(tile, WarpgroupTile) else 3
                 time += _REDUCTION + passes * parts * batch * m * n * contraction.accumulator.size / _TRAFFIC
-            if best is None or (time, groups) < (best[0], fewest):  # of two alike, the one that reads less in all
-                best, fewest = (time, tile, parts), groups
+            if best is None or (time, groups) < best[:2]:  # of two alike, the one with fewer groups reads less
+                best = time, groups, tile, parts
     assert best is not None
-    return best
+    time, _, tile, parts = best
+    return time, tile, parts
 
 
 def _time_of_groups(
@@ -373,7 +367,8 @@ def box_width(side: Side) -> int:
     layout, size = side.leaf.layout, side.leaf.source.dtype.size
     along, wide = (side.inner if is_turned(side) else side.own)[-1], UNIT_BYTES // size
     words = layout.shape[along] % max(1, U32.size // size) == 0
-    return wide if layout.strides[along] == 1 and words and aligned(layout, along, wide) else 1
+    near = all(stride * size <= MOST_STRIDE * U32.size for stride in layout.strides)
+    return wide if layout.strides[along] == 1 and words and near and aligned(layout, along, wide) else 1
 
 
 def width(side: Side) -> int:

@@ -56,7 +56,7 @@ class Contraction:
     def is_plain(self) -> bool:
         """Whether both operands are matrices in memory: their rows and columns are one axis each, nothing is padded,
         and nothing computed."""
-        return self.splits == (Split(), Split()) and not any(self.computed)
+        return all(side.is_matrix for side in self.sides) and not any(self.computed)
 
     @property
     def batch(self) -> Shape:
@@ -83,6 +83,11 @@ class Side:
     def values(self) -> tuple[Value, ...]:
         """What is read and computed, the operand last."""
         return self.computed or (self.leaf,)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether its rows and columns are one axis each, and nothing is padded."""
+        return self.split == Split()
 
     @property
     def front(self) -> int:

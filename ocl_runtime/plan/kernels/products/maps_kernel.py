@@ -1,4 +1,4 @@
-"""Writes the kernel that describes matrices to the units that copy boxes of them.
+"""Writes the kernel that describes matrices, and windows of tensors, to the units that copy boxes of them.
 
 Of both matrices of a product, each work-item stores a word of the description. The kernel that multiplies comes after
 it: to describe them there, each group for itself, took longer than to multiply 1024 × 1024 of them.
@@ -19,7 +19,7 @@ from ocl_runtime.plan.kernels.form import Spec
 from ocl_runtime.plan.kernels.products.box_copies import box_rows
 from ocl_runtime.plan.kernels.products.stage import Operand
 from ocl_runtime.plan.kernels.products.tile import MatrixTile, WarpgroupTile
-from ocl_runtime.plan.kernels.products.windows import SPACE
+from ocl_runtime.plan.kernels.products.windows import MOVING, SPACE
 
 GROUP = 64
 """Work-items of a group."""
@@ -69,7 +69,7 @@ def _describe(
     offset, rows_of_box = body.offset(access, where), box_rows(operand, length, tile.inner)
     source = sizes[access.name], body.const(0) if offset is None else offset * words
     if operand.windows is not None:
-        space, moving = ([f"{access.name}_{each}" for each in names] for names in (SPACE, SPACE[:2]))
+        space, moving = ([f"{access.name}_{each}" for each in names] for names in (SPACE, MOVING))
         k.describe_windows(
             table,
             source,

@@ -33,7 +33,7 @@ _WARPGROUP_COLUMNS = 8
 _BAND_LENGTH = 8192
 """Numbers of a band beside steps that boxes are copied for, at most."""
 _MOST_BYTES = 225 << 10
-"""Of steps and a band together, on devices that copy boxes."""
+"""Of steps and a band together: what a group has on devices that copy boxes, less what the driver takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,8 +325,9 @@ class WarpgroupTile(AnyTile):
         if not self.boxes:
             return own
         beside = (_MOST_BYTES - self.steps_length * self.word.size) // self.accumulator.size
-        fits = (rows for rows in _BANDS if own % rows == 0 and rows * self.patches * self.columns <= _BAND_LENGTH)
-        return next((rows for rows in fits if rows * self.patches * self.row_length <= beside), _BANDS[-1])
+        least = _WARPGROUP_COLUMNS if self.transposed else GROUP_ROWS // 4
+        fits = [rows for rows in _BANDS if own % rows == 0 and rows * self.patches * self.columns <= _BAND_LENGTH]
+        return next((rows for rows in fits if rows * self.patches * self.row_length <= beside), least)
 
     def row_of(self, patch: Ref, band: Ref, within: Ref) -> Ref:
         """The row that a row of a band is, of a patch that begins at one. Where work-items hold an operand, rows lie as

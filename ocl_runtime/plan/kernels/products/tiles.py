@@ -22,7 +22,6 @@ from ocl_runtime.plan.kernels.naming import leaf_names
 from ocl_runtime.plan.kernels.products.candidates import (
     box_width,
     chosen,
-    is_matrix,
     is_turned,
     resident_groups,
     tile_parts,
@@ -116,9 +115,10 @@ class _Multiplication:
         parameters, lowering = Parameters(self._index, self._matrices), self._lowering
         operands, fp16 = self._common(parameters), lowering.target.fp16
         for name, side, operand in zip(self._names[:2], self._sides, operands, strict=True):
-            windows = windows_of(side) if operand.windows is not None else None
-            if windows is not None:
-                windows.describe(parameters, name, tile.word.size // side.leaf.source.dtype.size)
+            if operand.windows is not None:
+                windows = windows_of(side)
+                assert windows is not None, "it has them where its axes are"
+                windows.add_sizes(parameters, name, tile.word.size // side.leaf.source.dtype.size)
         form = MapsForm(*operands, tuple(parameters.specs), len(self._shape), tile, self._index, fp16)
         kernel, items = lowering.kernels.get(form, build_maps), rounded_up(self._matrices * MAP_WORDS, GROUP)
         return Launch(kernel, tuple(parameters.args), (items, 1, 1), (GROUP, 1, 1), lowering.where)
@@ -224,7 +224,7 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
     source, layout, padding = side.leaf.source, side.leaf.layout, side.split.padding
     assert isinstance(source, Buffer)
     turned, wide, dtype, lies = is_turned(side), box_width(side) if tile.boxes else width(side), source.dtype, layout
-    windows = windows_of(side) if tile.boxes and not is_matrix(side) else None
+    windows = windows_of(side) if tile.boxes and not side.is_matrix else None
     if windows is not None:
         layout = replace(layout, offset=windows.first)
     along, lanes, inside = (side.inner if turned else side.own)[-1], wide, None if padding is None else padding.inside
@@ -237,7 +237,7 @@ def _operand(parameters: Parameters, name: str, side: Side, tile: AnyTile) -> Op
                 inside = Layout((inside.span // pack,), (1,), inside.range()[0] // pack)
     access = parameters.memory(name, dtype, source.storage, lies, along, lanes, general=True, inside=inside)
     if windows is not None:
-        windows.lie(parameters, name)
+        windows.add_steps(parameters, name)
     own, inner = (digits_of(parameters, name, layout, axes) for axes in (side.own, side.inner))
     bounds = []
     for number, (bound, length) in enumerate(() if padding is None or tile.boxes else padding.bounds):

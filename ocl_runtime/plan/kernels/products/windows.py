@@ -3,26 +3,36 @@
 An operand of a product that reads windows has the places of windows for its own axes, and taps and columns for the
 inner ones. The hardware knows tensors (images, height, width, columns) and, of width and height, where windows begin,
 how far they are apart and how many there are. Which axes of an operand are these is found by their strides alone: what
-is padded says how far places and taps are apart; of what is not, any unit does that divides both.
+is padded says how far places and taps are apart; of what is not, places and taps go along the same dimension where
+steps of their common unit are few enough.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import permutations
 from typing import NamedTuple
 
-from ocl_ir.kernel.asynchronous import COPY_BYTES, ROW_BYTES
+from ocl_ir.kernel.asynchronous import (
+    COPY_BYTES,
+    LEAST_CORNER,
+    MOST_CORNER,
+    MOST_STEP,
+    MOST_STRIDE,
+    MOST_TAP,
+    ROW_BYTES,
+)
 from ocl_ir.layout import Layout
+from ocl_ir.types import U32
 from ocl_runtime.plan.kernels.form import Parameters, aligned
 from ocl_runtime.plan.kernels.products.contraction import Side
 
-_MOST_STEP, _MOST_TAP = 8, 255
-_LEAST_CORNER, _MOST_CORNER = -128, 127
-"""What the hardware's description has room for: how far windows are apart, how far taps are from where they begin, and
-that from the tensor's ends."""
-_WIDTH, _HEIGHT, _IMAGES = range(3)
 SPACE = ("width", "height", "images")
-"""Dimensions of a tensor, of which windows move along the first two."""
+"""Dimensions of a tensor."""
+MOVING = SPACE[:2]
+"""Those along which windows move, and have taps."""
+_IMAGES = 2
 
 
 class WindowAxes(NamedTuple):
@@ -48,8 +58,8 @@ class _Dimension(NamedTuple):
     def is_possible(self) -> bool:
         """Whether the hardware's description has room for that."""
         behind = (self.windows - 1) * self.step + 1 - self.before - self.length
-        steps = self.step <= _MOST_STEP and (self.taps - 1) * self.dilation <= _MOST_TAP
-        return steps and -self.before >= _LEAST_CORNER and _LEAST_CORNER <= behind <= _MOST_CORNER
+        steps = self.step <= MOST_STEP and (self.taps - 1) * self.dilation <= MOST_TAP
+        return steps and -self.before >= LEAST_CORNER and LEAST_CORNER <= behind <= MOST_CORNER
 
 
 class Windows(NamedTuple):
@@ -60,18 +70,18 @@ class Windows(NamedTuple):
     columns: int
     dimensions: tuple[_Dimension, ...]
 
-    def describe(self, parameters: Parameters, name: str, pack: int) -> None:
+    def add_sizes(self, parameters: Parameters, name: str, pack: int) -> None:
         """Adds the parameters of the kernel that describes; a word has `pack` elements."""
         parameters.size(f"{name}_columns", self.columns)
         for space, dimension in zip(SPACE, self.dimensions, strict=True):
             parameters.size(f"{name}_{space}", dimension.length)
             parameters.size(f"{name}_{space}_words", dimension.stride // pack)
-        for space, dimension in zip(SPACE[:_IMAGES], self.dimensions, strict=False):
+        for space, dimension in zip(MOVING, self.dimensions[:_IMAGES], strict=True):
             parameters.size(f"{name}_{space}_count", dimension.windows)
 
-    def lie(self, parameters: Parameters, name: str) -> None:
+    def add_steps(self, parameters: Parameters, name: str) -> None:
         """Adds the parameters of both kernels."""
-        for space, dimension in zip(SPACE[:_IMAGES], self.dimensions, strict=False):
+        for space, dimension in zip(MOVING, self.dimensions[:_IMAGES], strict=True):
             parameters.size(f"{name}_{space}_step", dimension.step)
             parameters.size(f"{name}_{space}_before", dimension.before)
             parameters.size(f"{name}_{space}_dilation", dimension.dilation)
@@ -81,27 +91,40 @@ def windows_of(side: Side) -> Windows | None:
     """The windows that an operand has; None where boxes can bring none."""
     layout, size, lane = side.leaf.layout, side.leaf.source.dtype.size, side.inner[-1]
     own, taps = list(reversed(side.own)), list(reversed(side.inner[:-1]))
-    if layout.strides[lane] != 1 or layout.shape[lane] % (ROW_BYTES // size) or len(own) > 3 or len(taps) > 2:
+    if layout.strides[lane] != 1 or layout.shape[lane] % (ROW_BYTES // size) or len(own) > len(SPACE):
         return None
     if any(layout.strides[axis] <= 0 for axis in (*own, *taps)):
         return None
-    places: list[int | None] = [*own, *(None,) * (3 - len(own))]
+    places: list[int | None] = [*own, *(None,) * (len(SPACE) - len(own))]
     bounded = _bounded(side, places)
     if bounded is None:
         return None
     padded = [tap for tap, _ in bounded.values()]
-    for tap in [axis for axis in taps if axis not in padded]:
-        free = [number for number in range(_IMAGES) if number not in bounded]
-        if not free:
-            return None
-        number = max(free, key=lambda number: _unit(layout, places[number], tap))
-        bounded[number] = tap, _dimension(layout, places[number], tap)
-    found = [bounded.get(number, (None, _dimension(layout, place, None))) for number, place in enumerate(places)]
+    others = [axis for axis in taps if axis not in padded]
+    free = [number for number in range(_IMAGES) if number not in bounded]
+    for numbers in permutations(free, len(others)):  # any pairs of places and taps are windows; which, lengths decide
+        taken = dict(zip(numbers, others, strict=True))
+        found = [
+            bounded.get(number, (taken.get(number), _dimension(layout, place, taken.get(number))))
+            for number, place in enumerate(places)
+        ]
+        windows = _windows(layout, lane, size, places, found)
+        if windows is not None:
+            return windows
+    return None
+
+
+def _windows(
+    layout: Layout, lane: int, size: int, places: Sequence[int | None], found: Sequence[tuple[int | None, _Dimension]]
+) -> Windows | None:
+    """Those of some dimensions, each with the axis of its taps, if the hardware's description has room for them."""
     dimensions = tuple(dimension for _, dimension in found)
     first = layout.offset + sum(each.before * each.stride for each in dimensions)
     wide = COPY_BYTES // size
     whole = aligned(Layout(layout.shape, layout.strides, first), lane, wide)
     if not whole or any(each.stride % wide or not each.is_possible for each in dimensions[:_IMAGES]):
+        return None
+    if any(each.stride * size > MOST_STRIDE * U32.size for each in dimensions):
         return None
     axes = WindowAxes(tuple(places), tuple(tap for tap, _ in found[:_IMAGES]))
     return Windows(axes, first, layout.shape[lane], dimensions)
@@ -119,9 +142,8 @@ def _bounded(side: Side, places: list[int | None]) -> dict[int, tuple[int | None
         number, step = places.index(own[0]), bound.strides[own[0]]
         if number == _IMAGES or number in made or step <= 0 or bound.offset > 0:
             return None
-        stride, rest = divmod(layout.strides[own[0]], step)
-        dilation = bound.strides[taps[0]] if taps else 1
-        if rest or dilation <= 0 or (taps and layout.strides[taps[0]] != dilation * stride):
+        stride, dilation = layout.strides[own[0]] // step, bound.strides[taps[0]] if taps else 1
+        if layout.strides[own[0]] % step or (taps and layout.strides[taps[0]] != dilation * stride):
             return None
         dimension = _Dimension(
             length=length,
@@ -150,4 +172,6 @@ def _dimension(layout: Layout, place: int | None, tap: int | None) -> _Dimension
 
 def _unit(layout: Layout, place: int | None, tap: int | None) -> int:
     """The longest step that places and taps are made of."""
-    return math.gcd(*(layout.strides[axis] for axis in (place, tap) if axis is not None))
+    strides = [layout.strides[axis] for axis in (place, tap) if axis is not None]
+    shorter, longer = min(strides), max(strides)
+    return shorter if longer % shorter == 0 else math.gcd(shorter, longer)
