@@ -25,7 +25,9 @@ PTX = [
 ]
 INSTRUCTIONS = {
     "box": "cp.async.bulk.tensor.2d",
+    "windows": "cp.async.bulk.tensor.4d.shared::cluster.global.im2col",
     "description": "st.global.u32",
+    "windows_description": "st.global.u32",
     "exchange": "shfl.sync.idx.b32",
     "float_atomics": "red.global.add.f32",
     "matrix_product": "mma.sync.aligned",
