@@ -22,7 +22,7 @@ from ocl_ir.errors import IRError
 from ocl_ir.interpret.accesses import Accesses
 from ocl_ir.interpret.arguments import Argument, Launch, Triple, bind, launch, written
 from ocl_ir.interpret.asynchronous import Pending
-from ocl_ir.interpret.boxes import Boxes
+from ocl_ir.interpret.boxes import Boxes, BoxStmt
 from ocl_ir.interpret.collective import exchanged, joined
 from ocl_ir.interpret.counters import Counters
 from ocl_ir.interpret.faults import Faults
@@ -40,7 +40,6 @@ from ocl_ir.kernel.grammar import (
     Assign,
     Atomic,
     Await,
-    AwaitBoxes,
     Barrier,
     Block,
     Break,
@@ -49,21 +48,15 @@ from ocl_ir.kernel.grammar import (
     Const,
     Continue,
     CopyAsync,
-    CopyBox,
-    CopyWindows,
-    DescribeMatrix,
-    DescribeWindows,
     For,
     GroupStmt,
     If,
-    InitBoxes,
     Kernel,
     Let,
     Load,
     Local,
     MatrixMultiply,
     Print,
-    ReleaseBoxes,
     Return,
     Shuffle,
     Stmt,
@@ -237,18 +230,10 @@ class _Machine:
                 self._course.pending.copy(stmt, items)
             case WarpgroupMultiply():
                 self._course.pending.multiply(stmt, self._together(stmt, active))
-            case (
-                DescribeMatrix()
-                | DescribeWindows()
-                | InitBoxes()
-                | CopyBox()
-                | CopyWindows()
-                | AwaitBoxes()
-                | ReleaseBoxes()
-            ):
-                self._boxes.run(stmt, items)
             case Turn():
                 self._turns.take(stmt, self._together(stmt, active))
+            case _ if isinstance(stmt, BoxStmt):
+                self._boxes.run(stmt, items)
         return active
 
     def _specialise(self, stmt: If, active: Data, held: Data) -> Data:

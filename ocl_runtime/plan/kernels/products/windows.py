@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import permutations
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ocl_ir.kernel.asynchronous import (
     COPY_BYTES,
@@ -62,6 +62,10 @@ class _Dimension(NamedTuple):
         return steps and -self.before >= LEAST_CORNER and LEAST_CORNER <= behind <= MOST_CORNER
 
 
+_Tapped: TypeAlias = tuple[int | None, _Dimension]
+"""A dimension behind the axis of its taps."""
+
+
 class Windows(NamedTuple):
     """An operand's tensor, which begins at element `first`: width, height and images."""
 
@@ -100,25 +104,29 @@ def windows_of(side: Side) -> Windows | None:
     if bounded is None:
         return None
     padded = [tap for tap, _ in bounded.values()]
-    others = [axis for axis in taps if axis not in padded]
+    rest = [axis for axis in taps if axis not in padded]
     free = [number for number in range(_IMAGES) if number not in bounded]
-    for numbers in permutations(free, len(others)):  # any pairs of places and taps are windows; which, lengths decide
-        taken = dict(zip(numbers, others, strict=True))
-        found = [
+    for numbers in permutations(free, len(rest)):  # any pairs of places and taps are windows; which, lengths decide
+        taken = dict(zip(numbers, rest, strict=True))
+        dimensions = [
             bounded.get(number, (taken.get(number), _dimension(layout, place, taken.get(number))))
             for number, place in enumerate(places)
         ]
-        windows = _windows(layout, lane, size, places, found)
+        windows = _windows(layout, lane, size, places, dimensions)
         if windows is not None:
             return windows
     return None
 
 
 def _windows(
-    layout: Layout, lane: int, size: int, places: Sequence[int | None], found: Sequence[tuple[int | None, _Dimension]]
+    layout: Layout,
+    lane: int,
+    size: int,
+    places: Sequence[int | None],
+    with_taps: Sequence[_Tapped],
 ) -> Windows | None:
     """Those of some dimensions, each with the axis of its taps, if the hardware's description has room for them."""
-    dimensions = tuple(dimension for _, dimension in found)
+    dimensions = tuple(dimension for _, dimension in with_taps)
     first = layout.offset + sum(each.before * each.stride for each in dimensions)
     wide = COPY_BYTES // size
     whole = aligned(Layout(layout.shape, layout.strides, first), lane, wide)
@@ -126,13 +134,13 @@ def _windows(
         return None
     if any(each.stride * size > MOST_STRIDE * U32.size for each in dimensions):
         return None
-    axes = WindowAxes(tuple(places), tuple(tap for tap, _ in found[:_IMAGES]))
+    axes = WindowAxes(tuple(places), tuple(tap for tap, _ in with_taps[:_IMAGES]))
     return Windows(axes, first, layout.shape[lane], dimensions)
 
 
-def _bounded(side: Side, places: list[int | None]) -> dict[int, tuple[int | None, _Dimension]] | None:
+def _bounded(side: Side, places: list[int | None]) -> dict[int, _Tapped] | None:
     """Width and height where they are padded, each with the axis of its taps; None where bounds are otherwise."""
-    layout, made = side.leaf.layout, dict[int, tuple[int | None, _Dimension]]()
+    layout, made = side.leaf.layout, dict[int, _Tapped]()
     for bound, length in () if side.split.padding is None else side.split.padding.bounds:
         moving = [axis for axis in range(bound.ndim) if bound.strides[axis]]
         own = [axis for axis in moving if axis in side.own]
