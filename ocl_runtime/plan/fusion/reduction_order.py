@@ -22,8 +22,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ocl_ir.graph.nodes import Elementwise, Movement, Node
 from ocl_ir.layout import Layout
-from ocl_ir.types import COMPLEX_LANES, LANES, DType
+from ocl_ir.types import BF16, COMPLEX_LANES, F16, F32, LANES, DType
 from ocl_runtime.plan.fusion.canonical import axes_in_memory
 from ocl_runtime.plan.target import Target
 
@@ -39,7 +40,7 @@ _MANY_ROUNDS = 4
 """Rounds of a part of a row above which it has whole ones."""
 _BUSY_PARTS = 8192
 """Parts that are made to keep a device busy; more would keep the second launch too long."""
-_GROUPS_OF_ROWS, _GROUPS_OF_COLUMNS = 16, 8
+_GROUPS_OF_ROWS, _GROUPS_OF_COLUMNS = 16, 6
 """Work-groups of a compute unit of a GPU, where results are split."""
 _FEW_GROUPS = 3
 """Groups of a compute unit below which they are, for each four bytes of an accumulator: with so many, of wide accesses,
@@ -56,10 +57,12 @@ _LEAST_TEAM = 8
 """Vectors of 16 bytes that are as long as a line of a GPU's cache."""
 _LEAST_OF_A_COLUMN = 8
 """Elements of a column that one of its team has at least."""
-_OF_VECTORS, _OF_ELEMENTS = 32, 2
-"""Of a group, the part of its work-items that lie beside each other in columns: of 256, 8 vectors or 128 elements. Rows
-of vectors begin at a line of a GPU's cache; of those that do not, a group reads less that its neighbours read, too, the
-longer they are."""
+_BESIDE = 128, 512
+"""Bytes of neighbouring results that a group reads of each row, where rows begin at a line of a GPU's cache: a line of
+it, if all elements of a result are then added up in one launch, else more at once, which memory gives faster."""
+_OF_ELEMENTS = 2
+"""Of a group, the part of its work-items that lie beside each other where rows begin anywhere: the longer its part of a
+row, the less of it is read by its neighbours, too."""
 _SEQUENTIAL = 4096
 """Elements that are added to one number one after the other, for accuracy."""
 _MOST_PARTS = 65535
@@ -87,9 +90,17 @@ class Order:
 
 
 def order(
-    canonical: Layout, axes: tuple[int, ...], dtype: DType, accumulator: DType, target: Target, *, split: bool = True
+    canonical: Layout,
+    axes: tuple[int, ...],
+    dtype: DType,
+    accumulator: DType,
+    target: Target,
+    *,
+    in_memory: DType | None = None,
+    split: bool = True,
 ) -> Order:
-    """How elements of `dtype` in a canonical layout are joined along axes; in one part unless `split`."""
+    """How elements of `dtype` in a canonical layout are joined along axes; in one part unless `split`. In columns, as
+    many lie beside each other as dtype `in_memory` has in a vector, since these are read at once."""
     in_order = axes_in_memory(canonical)
     kept = tuple(axis for axis in in_order if axis not in axes)
     reduced = tuple(axis for axis in in_order if axis in axes)
@@ -104,11 +115,41 @@ def order(
     few = 2 if target.kind == "gpu" else max(lanes, _FEW_COLUMNS)
     enough = width >= few and (split or target.kind == "gpu" or results >= _MANY_RESULTS)
     if enough or elements <= _FEW_ELEMENTS:
-        team = _team_of_column(elements, width, lanes, target) if enough else 1
-        parts, per = _columns(results, elements, width, lanes, team, accumulator, target) if split else (1, elements)
+        read = in_memory or dtype
+        lanes = row_lanes(read, accumulator, target)
+        for beside in _BESIDE:
+            vectors = beside // (lanes * read.size)
+            team = _team_of_column(results, elements, width, lanes, vectors, target) if enough else 1
+            parts, per = (
+                _columns(results, elements, width, lanes, team, accumulator, target) if split else (1, elements)
+            )
+            if parts == 1:
+                break
         return Order("columns", kept, reduced, 1, team, 1, parts, per)
     in_rows = bool(in_order) and in_order[-1] in axes and elements >= lanes
     return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
+
+
+def dtype_in_memory(node: Node) -> DType:
+    """The dtype in which elements that are reduced lie in memory: that of halves which are float32 only to be
+    multiplied and added up, as in products of vectors, else the dtype of the node."""
+    node = _unmoved(node)
+    factors = node.args if isinstance(node, Elementwise) and node.op == "mul" else (node,)
+    dtypes = [_before_conversion(_unmoved(factor)) for factor in factors]
+    return max(dtypes, key=lambda dtype: dtype.size) if node.dtype is F32 else node.dtype
+
+
+def _unmoved(node: Node) -> Node:
+    """What is moved, if anything is."""
+    while isinstance(node, Movement):
+        node = node.arg
+    return node
+
+
+def _before_conversion(node: Node) -> DType:
+    """The dtype of halves that are converted, else that of the node."""
+    is_conversion = isinstance(node, Elementwise) and node.op == "convert"
+    return node.args[0].dtype if is_conversion and node.args[0].dtype in {F16, BF16} else node.dtype
 
 
 def row_lanes(dtype: DType, accumulator: DType, target: Target) -> int:
@@ -127,11 +168,13 @@ def slab(width: int, elements: int, lanes: int, target: Target) -> int:
     )
 
 
-def _team_of_column(elements: int, width: int, lanes: int, target: Target) -> int:
-    """Work-items that share a column: those that a group has left beside as many columns as a line of the cache has."""
-    if target.kind == "cpu" or elements <= _FEW_ELEMENTS:
+def _team_of_column(results: int, elements: int, width: int, lanes: int, vectors: int, target: Target) -> int:
+    """Work-items that share a column: those that a group has left beside so many vectors, if rows have them. A few
+    elements are for one work-item, if that keeps the device busy."""
+    is_busy = results // lanes >= target.compute_units * target.group_size
+    if target.kind == "cpu" or (elements <= _FEW_ELEMENTS and (is_busy or elements < 2 * _LEAST_OF_A_COLUMN)):
         return 1
-    most = max(1, target.group_size // (_OF_ELEMENTS if width % lanes else _OF_VECTORS))
+    most = target.group_size // _OF_ELEMENTS if width % lanes else min(target.group_size, vectors)
     columns = power_of_two(width if width % lanes else width // lanes, most)
     return min(target.group_size // columns, power_of_two(elements // _LEAST_OF_A_COLUMN, target.group_size))
 
@@ -144,6 +187,8 @@ def _columns(
         groups = -(-results * team // (beside * target.group_size))
         # Single elements keep as many bytes under way only in more groups.
         wanted = _wanted(groups * beside // lanes, _GROUPS_OF_COLUMNS, accumulator, target) * lanes // beside
+        if wanted > 2 * groups:  # a few groups more than the device has at once would take a turn of their own
+            wanted -= wanted % groups
         return _even(_parts(groups, wanted, elements // (team * _LEAST_OF_A_COLUMN), elements // team), elements)
     if width < lanes:
         lanes = 1

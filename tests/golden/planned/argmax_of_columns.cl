@@ -25,9 +25,9 @@ void add_isnan_bitcast_float_order_select_sub(const uint n0,
     __global ulong *y = AT(y_buffer, y_offset);
     const uint group = get_group_id(0);
     const uint l = get_local_id(0);
-    const uint column = l % 8;
-    const uint member = l / 8;
-    const uint o = group * 8 + column;
+    const uint column = l % 32;
+    const uint member = l / 32;
+    const uint o = group * 32 + column;
     const uint part = get_global_id(1);
     const uint quotient = (n0 + 3) / 4;
     const bool inside = o < quotient;
@@ -37,18 +37,18 @@ void add_isnan_bitcast_float_order_select_sub(const uint n0,
     const uint sum_1 = begin + per;
     const uint end = min(sum_1, m);
     ulong4 acc = (ulong4)(0);
-    const uint rounds = (end - begin) / 256;
+    const uint rounds = (end - begin) / 64;
     const float4 repeated = (float4)(s0);
     const uint4 repeated_1 = (uint4)(s1);
     for (uint round_1 = 0; round_1 < rounds; ++round_1) {
-        const uint row_1 = begin + round_1 * 256 + member;
-        const uint row_2 = row_1 + 32;
-        const uint row_3 = row_1 + 64;
-        const uint row_4 = row_1 + 96;
-        const uint row_5 = row_1 + 128;
-        const uint row_6 = row_1 + 160;
-        const uint row_7 = row_1 + 192;
-        const uint row_8 = row_1 + 224;
+        const uint row_1 = begin + round_1 * 64 + member;
+        const uint row_2 = row_1 + 8;
+        const uint row_3 = row_1 + 16;
+        const uint row_4 = row_1 + 24;
+        const uint row_5 = row_1 + 32;
+        const uint row_6 = row_1 + 40;
+        const uint row_7 = row_1 + 48;
+        const uint row_8 = row_1 + 56;
         const float4 a_i = LOAD(float4, a + (row_1 * a_stride1 + row) * 4);
         const float4 a_i_1 = LOAD(float4, a + (row_2 * a_stride1 + row) * 4);
         const float4 a_i_2 = LOAD(float4, a + (row_3 * a_stride1 + row) * 4);
@@ -100,7 +100,7 @@ void add_isnan_bitcast_float_order_select_sub(const uint n0,
     }
     const float4 repeated_10 = (float4)(s0);
     const uint4 repeated_11 = (uint4)(s1);
-    for (uint r = begin + rounds * 256 + member; r < end; r += 32) {
+    for (uint r = begin + rounds * 64 + member; r < end; r += 8) {
         const float4 a_i_8 = LOAD(float4, a + (r * a_stride1 + row) * 4);
         const float4 sum_13 = a_i_8 + repeated_10;
         const uint4 bits_8 = as_uint4(sum_13);
@@ -109,23 +109,14 @@ void add_isnan_bitcast_float_order_select_sub(const uint n0,
         acc = max(acc, key_8);
     }
     __local ulong shared[1024] __attribute__((aligned(32)));
-    const uint product_3 = l * 4;
-    STORE_LOCAL(ulong4, shared + product_3, acc);
+    STORE_LOCAL(ulong4, shared + l * 4, acc);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (member < 16) {
-        for (uint other = member + 16; other < 32; other += 16) {
-            const ulong4 kept = LOAD_LOCAL(ulong4, shared + (column + other * 8) * 4);
-            acc = max(acc, kept);
-        }
-        STORE_LOCAL(ulong4, shared + product_3, acc);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const ulong4 kept_1 = LOAD_LOCAL(ulong4, shared + column * 4);
-    acc = kept_1;
-    #pragma unroll 16
-    for (uint other_1 = 1; other_1 < 16; ++other_1) {
-        const ulong4 kept_2 = LOAD_LOCAL(ulong4, shared + (column + other_1 * 8) * 4);
-        acc = max(acc, kept_2);
+    const ulong4 kept = LOAD_LOCAL(ulong4, shared + column * 4);
+    acc = kept;
+    #pragma unroll 8
+    for (uint other = 1; other < 8; ++other) {
+        const ulong4 kept_1 = LOAD_LOCAL(ulong4, shared + (column + other * 32) * 4);
+        acc = max(acc, kept_1);
     }
     if (member == 0 && inside) {
         STORE(ulong4, y + (part * y_stride1 + row) * 4, acc);
