@@ -262,7 +262,7 @@ def _parts(node: Node, numbers: dict[_Numbers, int]) -> tuple[Hashable, ...]:
     """What a node of one of the rarer kinds is, but for its operands; tuples of sizes by number."""
     match node:
         case Reduce():
-            return node.op, node.axes, node.keepdims, node.dtype
+            return node.op, node.axes, node.keepdims, node.dtype, node.factor
         case Gather():
             return (len(node.args),)
         case Scatter():

@@ -208,7 +208,7 @@ def test_teams_of_columns_store_once() -> None:
         found = xp.sum(xp.asarray(host), axis=0).numpy()
         np.testing.assert_allclose(found, host.sum(0), rtol=1e-5)
     form = forms(runtime)[0]
-    assert (form.way, form.team, form.lanes) == ("columns", 8, 4)
+    assert (form.way, form.team, form.lanes) == ("columns", 16, 4)
 
 
 def test_argmax_is_one_reduction() -> None:

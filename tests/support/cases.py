@@ -1126,9 +1126,9 @@ planned("four_neighbours_in_rows", 12, 11, {"a_stride0": 11, "y_stride0": 9})
 # ---------------------------------------------------------------------- planned reductions
 
 
-def planned_reduction(name: str, shape: tuple[int, int], group_size: int, compute: Callable[[Any, Any], Any]) -> None:
-    """An expression of a matrix with reductions, as a GPU gets it whose groups have so many work-items."""
-    runtime = InterpretedRuntime(Target(kind="gpu", compute_units=1, group_size=group_size))
+def planned_reduction(name: str, shape: tuple[int, int], compute: Callable[[Any, Any], Any]) -> None:
+    """An expression of a matrix with reductions, as a GPU gets it whose groups have 32 work-items."""
+    runtime = InterpretedRuntime(Target(kind="gpu", compute_units=1, group_size=32))
     with xp.use(runtime):
         root = compute(xp, xp.asarray(np.zeros(shape, np.float32)))
     (launch,) = plan([root._node], runtime.executor).launches
@@ -1150,7 +1150,7 @@ def softmax(np_: Any, x: Any) -> Any:
     return exponentials / np_.sum(exponentials, axis=1, keepdims=True)
 
 
-planned_reduction("softmax_of_rows", (10, 60), 32, softmax)
-planned_reduction("sums_of_columns", (300, 16), 128, lambda np_, x: np_.sum(x, axis=0))
+planned_reduction("softmax_of_rows", (10, 60), softmax)
+planned_reduction("sums_of_columns", (300, 16), lambda np_, x: np_.sum(x, axis=0))
 
 BY_NAME = {case.name: case for case in CASES}

@@ -184,9 +184,17 @@ def bitcast(arg: Node, dtype: DType, where: Where = "") -> Node:
 
 
 def reduce(
-    op: ReduceOp, arg: Node, axes: tuple[int, ...], dtype: DType, *, keepdims: bool = False, where: Where = ""
+    op: ReduceOp,
+    arg: Node,
+    axes: tuple[int, ...],
+    dtype: DType,
+    *,
+    keepdims: bool = False,
+    factor: DType | None = None,
+    where: Where = "",
 ) -> Node:
-    """The elements along `axes` (distinct, not negative) joined, as `dtype`.
+    """The elements along `axes` (distinct, not negative) joined, as `dtype`. Who multiplies vectors says of which dtype
+    they are, the `factor`; by default it is that of the elements.
 
     Without elements a sum is 0 and a product 1. Raises `ShapeError` for the least or largest of no elements.
     """
@@ -209,10 +217,12 @@ def reduce(
     order = None if arg.flat or len(whole) < 2 else order_in_memory((arg,))
     if order is not None:
         inner = tuple(position for position, axis in enumerate(order) if axis in axes)
-        made = reduce(op, permute(arg, order), inner, dtype, keepdims=keepdims, where=where or caller())
+        turned = permute(arg, order)
+        made = reduce(op, turned, inner, dtype, keepdims=keepdims, factor=factor, where=where or caller())
         kept = [axis for axis in order if keepdims or axis not in axes]
         return permute(made, tuple(sorted(range(len(kept)), key=kept.__getitem__)))
-    made = Reduce(shape, dtype, where or caller(), True, (arg,), op, axes, keepdims, accumulating(op, arg.dtype, dtype))
+    joined, factor = accumulating(op, arg.dtype, dtype), factor or arg.dtype
+    made = Reduce(shape, dtype, where or caller(), True, (arg,), op, axes, keepdims, joined, factor)
     made.depth = arg.depth + KERNEL
     return made
 
@@ -294,7 +304,8 @@ def _vectors(left: Node, right: Node, dtype: DType, where: Where) -> Node:
     shape = broadcast_shapes(*(side.shape for side in sides))
     first, second = (expand(convert(side, dtype), shape) for side in sides)
     axis = last if is_column else last - 1
-    return reduce("sum", pair("mul", dtype, first, second, where), (axis,), dtype, keepdims=True, where=where)
+    product = pair("mul", dtype, first, second, where)
+    return reduce("sum", product, (axis,), dtype, keepdims=True, factor=left.dtype, where=where)
 
 
 def gather(arg: Node, indices: Sequence[Node], where: Where = "") -> Node:

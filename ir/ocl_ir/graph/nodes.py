@@ -249,12 +249,14 @@ ReduceOp: TypeAlias = Literal["sum", "prod", "min", "max"] | DefinedOp
 
 @dataclass(eq=False, repr=False, slots=True)
 class Reduce(AnyNode):
-    """Elements joined along axes, in `accumulator`, then converted to `dtype`."""
+    """Elements joined along axes, in `accumulator`, then converted to `dtype`. Of products of vectors, `factor` is the
+    dtype of these, which may be narrower than the elements, else that of the elements."""
 
     op: Final[ReduceOp]
     axes: Final[tuple[int, ...]]
     keepdims: Final[bool]
     accumulator: Final[DType]
+    factor: Final[DType]
 
     @property
     def arg(self) -> Node:

@@ -123,7 +123,8 @@ def _call(node: Node, args: list[str]) -> str:
             return "undefined"
         case Reduce():
             kept = ", keepdims" if node.keepdims else ""
-            return f"{node.op}({args[0]}, axes [{_numbers(node.axes)}]{kept})"
+            of = "" if node.factor is node.arg.dtype else f", of {node.factor}"
+            return f"{node.op}({args[0]}, axes [{_numbers(node.axes)}]{kept}{of})"
         case Contract():
             return f"contract({', '.join(args)}{'' if node.factor is node.left.dtype else f', in {node.factor}'})"
         case Scan():

@@ -70,7 +70,7 @@ def form(node: Node) -> Hashable:
         case Scatter():
             return "scatter", node.op
         case Reduce():
-            return "reduce", node.op, node.axes, node.keepdims, node.dtype
+            return "reduce", node.op, node.axes, node.keepdims, node.dtype, node.factor
         case Scan():
             return "scan", node.op, node.axis, node.dtype
         case Sort():
@@ -98,7 +98,8 @@ def rebuilt(node: Node, args: Sequence[Node], where: Where = "") -> Node:
         case Scatter():
             return graph.scatter(node.op, args[0], args[1], args[2], args[3:], where)
         case Reduce():
-            return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=node.keepdims, where=where)
+            keepdims, factor = node.keepdims, node.factor
+            return graph.reduce(node.op, args[0], node.axes, node.dtype, keepdims=keepdims, factor=factor, where=where)
         case Contract():
             wide, tf32 = node.dtype is not node.left.dtype, node.factor is TF32
             return graph.contract(args[0], args[1], where, wide=wide, tf32=tf32)

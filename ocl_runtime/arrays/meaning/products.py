@@ -59,7 +59,8 @@ def dot(x1: Node, x2: Node, axis: int, executor: Executor, where: Where) -> Node
     wide = dtype if dtype.is_integer else accumulator("sum", dtype)
     x1, x2 = broadcast(graph.convert(x1, wide), graph.convert(x2, wide), where)
     product = graph.pair("mul", wide, x1, x2, where)
-    return graph.convert(graph.reduce("sum", product, (len(product.shape) + axis,), wide, where=where), dtype)
+    total = graph.reduce("sum", product, (len(product.shape) + axis,), wide, factor=dtype, where=where)
+    return graph.convert(total, dtype)
 
 
 def _check(what: str, x1: Node, x2: Node) -> None:

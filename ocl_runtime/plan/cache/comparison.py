@@ -41,7 +41,7 @@ _OWN: Final[dict[type, tuple[str, ...]]] = {
     Elementwise: ("op",),
     Iota: ("layout",),
     Movement: ("step",),
-    Reduce: ("op", "axes", "keepdims"),
+    Reduce: ("op", "axes", "keepdims", "factor"),
     Scalar: ("shape",),
     Scan: ("op", "axis"),
     Scatter: ("op",),

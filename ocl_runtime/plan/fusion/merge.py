@@ -29,7 +29,7 @@ from ocl_runtime.plan.fusion.groups import Group
 from ocl_runtime.plan.fusion.growing import fits, most_operations
 from ocl_runtime.plan.fusion.layouts import Layouts
 from ocl_runtime.plan.fusion.neighbours import families
-from ocl_runtime.plan.fusion.reduction_order import dtype_in_memory, order
+from ocl_runtime.plan.fusion.reduction_order import order
 from ocl_runtime.plan.fusion.values import Fold, Leaf, Lookup, Operation, Value
 from ocl_runtime.plan.target import Target
 
@@ -188,8 +188,7 @@ class _Merger:
         axes = tuple(axis_index for axis_index, axis in enumerate(long) if axis in reduce.axes)
         whole = canonical(reduce.arg)
         lies = Layout(shape, tuple(whole.strides[axis] for axis in long))
-        read = dtype_in_memory(reduce.arg)
-        joins = order(lies, axes, reduce.arg.dtype, reduce.accumulator, self._target, in_memory=read)
+        joins = order(lies, axes, reduce.arg.dtype, reduce.accumulator, self._target, factor=reduce.factor)
         return Draft.of(group, shape, axes, joins, self._layouts)
 
     def _candidates(self, group: Group) -> list[int]:

@@ -1,16 +1,16 @@
 """In which order the elements of a reduction are joined.
 
-It depends on what is reduced and on the device, and not on how that is computed: on lengths, dtypes, and which axes lie
-next to each other in the canonical layout of the reduced node (see `canonical.py`). So a reduction gives the same bits
-whether its operand is fused into it or was computed before, and whatever else its kernel computes. The elements of one
-result are counted in their canonical order. There are two ways:
+It depends on what is reduced and on the device, and not on how that is computed: on lengths, dtypes (of products of
+vectors, on that of these, too), and which axes lie next to each other in the canonical layout of the reduced node (see
+`canonical.py`). So a reduction gives the same bits whether its operand is fused into it or was computed before, and
+whatever else its kernel computes. The elements of one result are counted in their canonical order. There are two ways:
 
 - rows: the elements lie next to each other. A team of work-items strides over the vectors of one result, each with some
   accumulators, and joins its partial results in local memory.
 - columns: the results lie next to each other, or each has few elements. A team strides over the elements of its result,
   each of the team with one accumulator, while its neighbours do the same for the results beside it.
 
-On a CPU, and where a result has few elements, the team is one work-item.
+On a CPU, and where a result has few elements, the team is one work-item; of few parts, where that fills the device.
 
 Where that leaves the device idle, or adds too many elements to one number to be accurate, the elements of each result
 are split into parts, and a second kernel, which is a reduction like any other, joins the parts.
@@ -22,9 +22,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ocl_ir.graph.nodes import Elementwise, Movement, Node
 from ocl_ir.layout import Layout
-from ocl_ir.types import BF16, COMPLEX_LANES, F16, F32, LANES, DType
+from ocl_ir.types import COMPLEX_LANES, LANES, DType
 from ocl_runtime.plan.fusion.canonical import axes_in_memory
 from ocl_runtime.plan.target import Target
 
@@ -32,6 +31,8 @@ Way: TypeAlias = Literal["rows", "columns"]
 
 _FEW_ELEMENTS = 32
 """Elements of a result up to which one work-item takes them all."""
+_FEW_PARTS = 15
+"""Parts of a result up to which one work-item joins them all, where there are few results."""
 _FEW_COLUMNS = 16
 """Neighbouring results below which a CPU takes the results one by one."""
 _MANY_RESULTS = 1024
@@ -57,12 +58,11 @@ _LEAST_TEAM = 8
 """Vectors of 16 bytes that are as long as a line of a GPU's cache."""
 _LEAST_OF_A_COLUMN = 8
 """Elements of a column that one of its team has at least."""
-_BESIDE = 128, 512
-"""Bytes of neighbouring results that a group reads of each row, where rows begin at a line of a GPU's cache: a line of
-it, if all elements of a result are then added up in one launch, else more at once, which memory gives faster."""
-_OF_ELEMENTS = 2
-"""Of a group, the part of its work-items that lie beside each other where rows begin anywhere: the longer its part of a
-row, the less of it is read by its neighbours, too."""
+_LINE, _WIDE, _ELEMENTS = 32, 8, 2
+"""What the work-items of a group are divided by for those beside each other in columns: of 256, 8 or 32 vectors, or 128
+elements. A line of a GPU's cache does where one launch is enough; where there are parts anyway, memory gives more to
+groups that read wider. Rows of single elements begin anywhere, and the longer a group's part of one is, the less of it
+is read by its neighbours, too."""
 _SEQUENTIAL = 4096
 """Elements that are added to one number one after the other, for accuracy."""
 _MOST_PARTS = 65535
@@ -96,11 +96,11 @@ def order(
     accumulator: DType,
     target: Target,
     *,
-    in_memory: DType | None = None,
+    factor: DType | None = None,
     split: bool = True,
 ) -> Order:
-    """How elements of `dtype` in a canonical layout are joined along axes; in one part unless `split`. In columns, as
-    many lie beside each other as dtype `in_memory` has in a vector, since these are read at once."""
+    """How elements of `dtype` in a canonical layout are joined along axes. Columns of products are counted in vectors
+    of a `factor`, since these are read. Parts are joined in one part: who does that says not to `split`."""
     in_order = axes_in_memory(canonical)
     kept = tuple(axis for axis in in_order if axis not in axes)
     reduced = tuple(axis for axis in in_order if axis in axes)
@@ -115,41 +115,20 @@ def order(
     few = 2 if target.kind == "gpu" else max(lanes, _FEW_COLUMNS)
     enough = width >= few and (split or target.kind == "gpu" or results >= _MANY_RESULTS)
     if enough or elements <= _FEW_ELEMENTS:
-        read = in_memory or dtype
-        lanes = row_lanes(read, accumulator, target)
-        for beside in _BESIDE:
-            vectors = beside // (lanes * read.size)
-            team = _team_of_column(results, elements, width, lanes, vectors, target) if enough else 1
-            parts, per = (
-                _columns(results, elements, width, lanes, team, accumulator, target) if split else (1, elements)
-            )
+        wide = row_lanes(factor or dtype, accumulator, target)
+        lanes = wide if width % wide == 0 else lanes
+        least = _FEW_ELEMENTS if split or _is_busy(results, width, lanes, target) else _FEW_PARTS
+        team, parts, per = 1, 1, elements
+        for part in _LINE, _WIDE:
+            if enough and elements > least:
+                team = _team_of_column(elements, width, lanes, part, target)
+            if split:
+                parts, per = _columns(results, elements, width, lanes, team, accumulator, target)
             if parts == 1:
                 break
         return Order("columns", kept, reduced, 1, team, 1, parts, per)
     in_rows = bool(in_order) and in_order[-1] in axes and elements >= lanes
     return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
-
-
-def dtype_in_memory(node: Node) -> DType:
-    """The dtype in which elements that are reduced lie in memory: that of halves which are float32 only to be
-    multiplied and added up, as in products of vectors, else the dtype of the node."""
-    node = _unmoved(node)
-    factors = node.args if isinstance(node, Elementwise) and node.op == "mul" else (node,)
-    dtypes = [_before_conversion(_unmoved(factor)) for factor in factors]
-    return max(dtypes, key=lambda dtype: dtype.size) if node.dtype is F32 else node.dtype
-
-
-def _unmoved(node: Node) -> Node:
-    """What is moved, if anything is."""
-    while isinstance(node, Movement):
-        node = node.arg
-    return node
-
-
-def _before_conversion(node: Node) -> DType:
-    """The dtype of halves that are converted, else that of the node."""
-    is_conversion = isinstance(node, Elementwise) and node.op == "convert"
-    return node.args[0].dtype if is_conversion and node.args[0].dtype in {F16, BF16} else node.dtype
 
 
 def row_lanes(dtype: DType, accumulator: DType, target: Target) -> int:
@@ -168,13 +147,16 @@ def slab(width: int, elements: int, lanes: int, target: Target) -> int:
     )
 
 
-def _team_of_column(results: int, elements: int, width: int, lanes: int, vectors: int, target: Target) -> int:
-    """Work-items that share a column: those that a group has left beside so many vectors, if rows have them. A few
-    elements are for one work-item, if that keeps the device busy."""
-    is_busy = results // lanes >= target.compute_units * target.group_size
-    if target.kind == "cpu" or (elements <= _FEW_ELEMENTS and (is_busy or elements < 2 * _LEAST_OF_A_COLUMN)):
+def _is_busy(results: int, width: int, lanes: int, target: Target) -> bool:
+    """Whether a work-item for each result, or vector of them, fills the device."""
+    return results // (1 if width % lanes else lanes) >= target.compute_units * target.group_size
+
+
+def _team_of_column(elements: int, width: int, lanes: int, part: int, target: Target) -> int:
+    """Work-items that share a column: those that a group has left beside a part of it, if rows have so many vectors."""
+    if target.kind == "cpu":
         return 1
-    most = target.group_size // _OF_ELEMENTS if width % lanes else min(target.group_size, vectors)
+    most = max(1, target.group_size // (_ELEMENTS if width % lanes else part))
     columns = power_of_two(width if width % lanes else width // lanes, most)
     return min(target.group_size // columns, power_of_two(elements // _LEAST_OF_A_COLUMN, target.group_size))
 

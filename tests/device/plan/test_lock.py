@@ -188,7 +188,7 @@ def test_others_go_on_while_streams_are_chosen(runtime: Runtime, monkeypatch: py
 
     monkeypatch.setattr(prepare, "is_worth_streams", asked)
     with counting(runtime) as counted:
-        for rows in (10, 12, 10):
+        for rows in (10, 20, 10):
             x = [ocl.asarray(np.full((rows, 30), number, "f4")).compute() for number in range(40)]
             ocl.compute(*[ocl.sum(ocl.sin(array[::-1]) + array, axis=0) for array in x])
     assert counted["plan", "misses"] == 1

@@ -7,7 +7,7 @@
 #define LOAD_LOCAL(type, p) (*(__local const type *)(p))
 #define STORE_LOCAL(type, p, value) (*(__local type *)(p) = (value))
 
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
 void sums_of_columns(const uint n0,
                      const uint m,
                      __global const float *restrict a_buffer,
@@ -19,30 +19,21 @@ void sums_of_columns(const uint n0,
     __global const float *a = AT(a_buffer, a_offset);
     __global float *y = AT(y_buffer, y_offset);
     uint u32_0;
-    uint u32_1;
-    uint u32_2;
-    float4 f32x4_3;
-    u32_0 = get_group_id(0);
-    u32_1 = get_local_id(0);
-    const uint column = u32_1 % 4;
-    const uint member = u32_1 / 4;
-    u32_0 = u32_0 * 4 + column;
-    u32_2 = (n0 + 3) / 4;
-    const bool inside = u32_0 < u32_2;
-    u32_2 = u32_2 - 1;
-    u32_0 = min(u32_0, u32_2);
+    float4 f32x4_1;
+    const uint o = get_group_id(0);
+    const uint l = get_local_id(0);
     float4 acc = (float4)(0.0f);
-    u32_2 = m / 256;
-    for (uint round_1 = 0; round_1 < u32_2; ++round_1) {
-        const uint row_1 = round_1 * 256 + member;
-        const float4 a_i = LOAD(float4, a + (row_1 * a_stride1 + u32_0) * 4);
-        const float4 a_i_1 = LOAD(float4, a + ((row_1 + 32) * a_stride1 + u32_0) * 4);
-        const float4 a_i_2 = LOAD(float4, a + ((row_1 + 64) * a_stride1 + u32_0) * 4);
-        const float4 a_i_3 = LOAD(float4, a + ((row_1 + 96) * a_stride1 + u32_0) * 4);
-        const float4 a_i_4 = LOAD(float4, a + ((row_1 + 128) * a_stride1 + u32_0) * 4);
-        const float4 a_i_5 = LOAD(float4, a + ((row_1 + 160) * a_stride1 + u32_0) * 4);
-        const float4 a_i_6 = LOAD(float4, a + ((row_1 + 192) * a_stride1 + u32_0) * 4);
-        f32x4_3 = LOAD(float4, a + ((row_1 + 224) * a_stride1 + u32_0) * 4);
+    u32_0 = m / 256;
+    for (uint round_1 = 0; round_1 < u32_0; ++round_1) {
+        const uint row = round_1 * 256 + l;
+        const float4 a_i = LOAD(float4, a + (row * a_stride1 + o) * 4);
+        const float4 a_i_1 = LOAD(float4, a + ((row + 32) * a_stride1 + o) * 4);
+        const float4 a_i_2 = LOAD(float4, a + ((row + 64) * a_stride1 + o) * 4);
+        const float4 a_i_3 = LOAD(float4, a + ((row + 96) * a_stride1 + o) * 4);
+        const float4 a_i_4 = LOAD(float4, a + ((row + 128) * a_stride1 + o) * 4);
+        const float4 a_i_5 = LOAD(float4, a + ((row + 160) * a_stride1 + o) * 4);
+        const float4 a_i_6 = LOAD(float4, a + ((row + 192) * a_stride1 + o) * 4);
+        f32x4_1 = LOAD(float4, a + ((row + 224) * a_stride1 + o) * 4);
         acc = acc + a_i;
         acc = acc + a_i_1;
         acc = acc + a_i_2;
@@ -50,32 +41,32 @@ void sums_of_columns(const uint n0,
         acc = acc + a_i_4;
         acc = acc + a_i_5;
         acc = acc + a_i_6;
-        acc = acc + f32x4_3;
+        acc = acc + f32x4_1;
     }
-    for (uint r = u32_2 * 256 + member; r < m; r += 32) {
-        f32x4_3 = LOAD(float4, a + (r * a_stride1 + u32_0) * 4);
-        acc = acc + f32x4_3;
+    for (uint r = u32_0 * 256 + l; r < m; r += 32) {
+        f32x4_1 = LOAD(float4, a + (r * a_stride1 + o) * 4);
+        acc = acc + f32x4_1;
     }
-    __local float shared[512] __attribute__((aligned(16)));
-    u32_1 = u32_1 * 4;
-    STORE_LOCAL(float4, shared + u32_1, acc);
+    __local float shared[128] __attribute__((aligned(16)));
+    u32_0 = l * 4;
+    STORE_LOCAL(float4, shared + u32_0, acc);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (member < 16) {
-        for (uint other = member + 16; other < 32; other += 16) {
-            f32x4_3 = LOAD_LOCAL(float4, shared + (column + other * 4) * 4);
-            acc = acc + f32x4_3;
+    if (l < 16) {
+        for (uint other = l + 16; other < 32; other += 16) {
+            f32x4_1 = LOAD_LOCAL(float4, shared + other * 4);
+            acc = acc + f32x4_1;
         }
-        STORE_LOCAL(float4, shared + u32_1, acc);
+        STORE_LOCAL(float4, shared + u32_0, acc);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    f32x4_3 = LOAD_LOCAL(float4, shared + column * 4);
-    acc = f32x4_3;
+    f32x4_1 = LOAD_LOCAL(float4, shared);
+    acc = f32x4_1;
     #pragma unroll 16
     for (uint other_1 = 1; other_1 < 16; ++other_1) {
-        f32x4_3 = LOAD_LOCAL(float4, shared + (column + other_1 * 4) * 4);
-        acc = acc + f32x4_3;
+        f32x4_1 = LOAD_LOCAL(float4, shared + other_1 * 4);
+        acc = acc + f32x4_1;
     }
-    if (member == 0 && inside) {
-        STORE(float4, y + u32_0 * 4, acc);
+    if (l == 0) {
+        STORE(float4, y + o * 4, acc);
     }
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
 import ocl_runtime as xp
+from ocl_ir.graph.build import walk
+from ocl_ir.graph.nodes import Reduce
 from ocl_ir.layout import Layout
-from ocl_ir.types import F16, F32, F64, I8, I64, U64, DType
-from ocl_runtime.plan.fusion.reduction_order import dtype_in_memory, order
+from ocl_ir.types import BF16, F16, F32, F64, I8, I64, U64, DType
+from ocl_runtime.plan.fusion.reduction_order import Order, order
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
@@ -16,14 +21,19 @@ from tests.support.interpreted import InterpretedRuntime
 GPU = Target(kind="gpu", compute_units=132, group_size=256, vector_bytes=16)
 
 
+def columns(shape: tuple[int, int], dtype: DType = F32, target: Target = GPU, **options: Any) -> Order:
+    accumulator = options.pop("accumulator", dtype)
+    return order(Layout.contiguous(shape), (0,), dtype, accumulator, target, **options)
+
+
 @pytest.mark.parametrize(
-    ("dtype", "columns", "is_split"),
+    ("dtype", "width", "is_split"),
     [(F32, 8192, True), (F32, 16384, False), (F64, 8192, True), (U64, 8192, True), (U64, 16384, False)],
 )
-def test_four_groups_of_a_unit_are_enough_for_narrow_columns_only(dtype: DType, columns: int, is_split: bool) -> None:
-    columns_of = order(Layout.contiguous((8192, columns)), (0,), dtype, dtype, GPU)
-    assert columns_of.way == "columns"
-    assert (columns_of.parts > 1) == is_split
+def test_four_groups_of_a_unit_are_enough_for_narrow_columns_only(dtype: DType, width: int, is_split: bool) -> None:
+    made = columns((8192, width), dtype)
+    assert made.way == "columns"
+    assert (made.parts > 1) == is_split
 
 
 @pytest.mark.parametrize("size", [2**24, 2**26, 8191 * 8193])
@@ -42,69 +52,97 @@ def test_parts_of_a_short_row_are_even() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype", "accumulator", "bytes_beside"),
+    ("shape", "dtype", "accumulator", "beside"),
     [
-        ((256, 4096), F32, F32, 128),  # too short for parts
-        ((1024, 65536), F32, F32, 128),  # busy in one part
-        ((4096, 4096), F32, F32, 512),
-        ((8192, 4096), F64, F64, 512),
-        ((8192, 8192), F16, F32, 512),
-        ((8192, 8192), I8, I64, 512),
+        ((256, 4096), F32, F32, 8),  # too short for parts
+        ((256, 4096), I8, I64, 8),
+        ((1024, 65536), F32, F32, 8),  # busy in one part
+        ((4096, 4096), F32, F32, 32),
+        ((8192, 4096), F64, F64, 32),
+        ((8192, 8192), F16, F32, 32),
+        ((8192, 8192), I8, I64, 32),
     ],
 )
-def test_columns_in_parts_are_read_wider(
-    shape: tuple[int, int], dtype: DType, accumulator: DType, bytes_beside: int
-) -> None:
-    columns = order(Layout.contiguous(shape), (0,), dtype, accumulator, GPU)
-    lanes = 16 // max(dtype.size, accumulator.size // 4)
-    assert GPU.group_size // columns.team * lanes * dtype.size == bytes_beside
-    assert (columns.parts > 1) == (bytes_beside == 512)
+def test_columns_in_parts_are_read_wider(shape: tuple[int, int], dtype: DType, accumulator: DType, beside: int) -> None:
+    made = columns(shape, dtype, accumulator=accumulator)
+    assert GPU.group_size // made.team == beside
+    assert (made.parts > 1) == (beside == 32)
 
 
-@pytest.mark.parametrize("columns", [1024, 3072, 4096, 6144, 8192])
-def test_groups_of_columns_in_parts_are_there_at_once(columns: int) -> None:
-    made = order(Layout.contiguous((8192, columns)), (0,), F32, F32, GPU)
-    groups = columns // 128 * made.parts
+@pytest.mark.parametrize(("group_size", "teams"), [(16, (16, 8)), (32, (32, 8)), (64, (32, 8)), (1024, (32, 8))])
+def test_teams_of_small_groups_stay_large(group_size: int, teams: tuple[int, int]) -> None:
+    target = replace(GPU, group_size=group_size)
+    whole, in_parts = columns((200, 512), target=target), columns((2**20, 512), target=target)
+    assert (whole.team, in_parts.team) == teams
+    assert whole.parts == 1 < in_parts.parts
+
+
+@pytest.mark.parametrize("width", [1024, 3072, 4096, 6144, 8192])
+def test_groups_of_columns_in_parts_are_there_at_once(width: int) -> None:
+    groups = width // 128 * columns((8192, width)).parts
     assert 5 * GPU.compute_units < groups <= 6 * GPU.compute_units
 
 
-def test_parts_of_few_columns_are_joined_by_teams_and_those_of_many_are_not() -> None:
-    few, many = (order(Layout.contiguous((24, width)), (0,), F32, F32, GPU, split=False) for width in (4096, 2**20))
-    assert (few.team, many.team) == (4, 1)
+@pytest.mark.parametrize("width", [100, 1001, 4096, 4097])
+@pytest.mark.parametrize("elements", [16, 24, 32])
+def test_few_elements_are_joined_by_one_work_item(elements: int, width: int) -> None:
+    made = columns((elements, width))
+    assert (made.team, made.parts) == (1, 1)
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "lanes"),
-    [("float16", "float16", 8), ("bfloat16", "bfloat16", 8), ("float16", "float32", 4), ("float32", "float32", 4)],
+    ("parts", "width", "team"), [(24, 4096, 4), (16, 4096, 2), (15, 4096, 1), (24, 2**20, 1), (24, 40001, 1)]
 )
-def test_a_row_times_a_matrix_is_in_parts_of_vectors_of_what_lies_in_memory(left: str, right: str, lanes: int) -> None:
-    runtime = InterpretedRuntime(GPU)
-    with xp.use(runtime):
-        row, matrix = (
-            xp.asarray(np.zeros(shape), dtype=getattr(xp, name)).compute()
-            for name, shape in ((left, (1, 4096)), (right, (4096, 4096)))
+def test_parts_of_few_columns_are_joined_by_teams(parts: int, width: int, team: int) -> None:
+    made = columns((parts, width), split=False)
+    assert (made.team, made.parts) == (team, 1)
+
+
+def test_columns_of_products_are_counted_in_vectors_of_the_factors() -> None:
+    assert columns((4096, 4096), factor=F16).parts == 2 * columns((4096, 4096)).parts + 1 == 49
+    assert columns((4096, 4100), factor=F16) == columns((4096, 4100)), "they are not vectors of eight"
+    layout = Layout.contiguous((4096, 4096))
+    assert order(layout, (1,), F32, F32, GPU, factor=F16) == order(layout, (1,), F32, F32, GPU), "rows are not"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "factor"),
+    [("float16", "float16", F16), ("bfloat16", "bfloat16", BF16), ("float16", "float32", F32), ("int8", "int8", I8)],
+)
+def test_products_of_vectors_say_of_what(left: str, right: str, factor: DType) -> None:
+    with xp.use(InterpretedRuntime(GPU)):
+        row, vector, matrix = (
+            xp.asarray(np.ones(shape), dtype=getattr(xp, name)).compute()
+            for name, shape in ((left, (1, 64)), (left, 64), (right, (64, 48)))
         )
-        product = row @ matrix
-    first, _ = plan([product._node], runtime.executor).launches
-    groups = 4096 * 8 // (lanes * GPU.group_size)
-    assert first.global_size == (groups * GPU.group_size, 6 * GPU.compute_units // groups, 1)
+        products = [row @ matrix, vector @ matrix, matrix.T @ vector, xp.vecdot(vector, matrix.T)]
+    for product in products:
+        factors = {node.factor for node in walk(product._node) if isinstance(node, Reduce)}
+        assert factors == {factor}
 
 
-def test_columns_are_joined_in_vectors_of_the_dtype_in_memory_and_rows_of_their_own() -> None:
-    layout = Layout.contiguous((2048, 4096))
-    columns = [order(layout, (0,), F32, F32, GPU, in_memory=dtype) for dtype in (F16, F32)]
-    rows = [order(layout, (1,), F32, F32, GPU, in_memory=dtype) for dtype in (F16, F32)]
-    assert columns[0].parts > columns[1].parts
-    assert rows[0] == rows[1]
+def test_sums_of_converted_halves_are_those_of_floats() -> None:
+    """Whether the conversion is part of their kernel or has been computed before."""
+    target = Target(kind="gpu", compute_units=1, group_size=64)
+    halves = np.random.default_rng(7).standard_normal((600, 32)).astype(np.float16)
+    with xp.use(InterpretedRuntime(target)):
+        row = xp.asarray(halves[:1, :1] * np.ones((1, 600), np.float16))
+        fused = xp.asarray(halves).astype(xp.float32)
+        before = xp.asarray(halves).astype(xp.float32).compute()
+        for wide in (row.astype(xp.float32), row.astype(xp.float32).compute()):
+            assert (wide @ fused).numpy().tobytes() == (wide @ before).numpy().tobytes()
+        assert xp.sum(fused, axis=0).numpy().tobytes() == xp.sum(before, axis=0).numpy().tobytes()
+        squares = (before * before).compute()
+        assert xp.sum(fused * fused, axis=0).numpy().tobytes() == xp.sum(squares, axis=0).numpy().tobytes()
 
 
-def test_only_factors_are_asked_for_their_dtype_in_memory() -> None:
-    """Not the factors of factors: there may be more ways to these than there is time for."""
+@pytest.mark.parametrize("shape", [(4096, 2048), (256, 100), (1000, 16)])
+def test_sums_of_halves_and_of_floats_share_their_kernel(shape: tuple[int, int]) -> None:
+    """As gradients of a scale and a shift do: what both read is read once."""
     runtime = InterpretedRuntime(GPU)
     with xp.use(runtime):
-        halves = xp.asarray(np.zeros((8, 8), np.float16))
-        power = wide = halves.astype(xp.float32)
-        for _ in range(64):
-            power = power * power
-        dtypes = [dtype_in_memory(x._node) for x in (wide, (wide * wide.T)[2:], wide * 2, wide + wide, power, halves)]
-    assert dtypes == [F16, F16, F32, F32, F32, F16]
+        gradient = xp.asarray(np.zeros(shape, np.float16)).astype(xp.float32)
+        centred = xp.asarray(np.zeros(shape, np.float32))
+        sums = [xp.sum(gradient, axis=0), xp.sum(gradient * centred, axis=0)]
+    launches = plan([x._node for x in sums], runtime.executor).launches
+    assert len(launches) == (2 if columns(shape).parts > 1 else 1)
