@@ -261,6 +261,8 @@ class _Parts(NamedTuple):
 
 def _parts(what: str, q: Any, whole: int) -> _Parts:
     parts = np.asarray(host(q))
+    if parts.dtype.kind == "u":
+        parts = parts.astype(np.int64)  # the place before the first element is none of theirs
     if whole != 1:
         parts = np.asarray(np.true_divide(parts, whole))
     if parts.ndim > 2 or not ((parts >= 0) & (parts <= 1)).all():
@@ -319,6 +321,9 @@ def _of_all(ordered: Array, parts: _Parts, method: _Method, *, whole: bool) -> A
         else:
             result = UFUNCS["subtract"](behind, UFUNCS["multiply"](difference, 1 - t))
         return _unless_nan(result, ordered)
+    if ordered.dtype.kind in "iu" and method.place(np, ordered.shape[0], parts.values).dtype.kind in "iu":
+        # Parts that are integers are the ends, which are elements; NumPy computes in integers there.
+        return xp.astype(before, np.result_type(ordered.dtype, np.int64))
     way = np.asarray(fraction, parts.values.dtype if parts.values.dtype.kind == "f" else np.float64)
     spread = uploaded_floats(way.reshape(way.shape + (1,) * (ordered.ndim - 1)), ordered)
     return _unless_nan(_between(before, behind, spread, 1 - spread, spread), ordered)

@@ -76,6 +76,36 @@ def test_medians(data: st.DataObject, target: Target) -> None:
             same(found, expected, signs=False)  # NumPy's mean of two -0.0 is 0.0 for some dtypes
 
 
+def numpys(name: str, host: np.ndarray, q: Any, **how: Any) -> np.ndarray:
+    """NumPy's. Of parts with several axes, one after the other: `nanquantile` takes other axes of the result for theirs
+    where it reduces several axes or none."""
+    if np.ndim(q) < 2:
+        return np.asarray(getattr(np, name)(host, q, **how))
+    flat = np.asarray(getattr(np, name)(host, np.ravel(q), **how))
+    return flat.reshape(*np.shape(q), *flat.shape[1:])
+
+
+def test_parts_with_two_axes_come_first() -> None:
+    host, q = np.arange(24.0).reshape(2, 3, 4), np.array([[0.3], [0.75]])
+    with xp.use(InterpretedRuntime(TARGETS[0])):
+        for axis, rest in (((), (2, 3, 4)), ((0, 2), (3,)), (1, (2, 4))):
+            for name in ("quantile", "nanquantile"):
+                found = getattr(ours, name)(ours.asarray(host), q, axis=axis)
+                same(found, np.quantile(host, q, axis=axis))
+                assert found.shape == (2, 1, *rest)
+
+
+@pytest.mark.parametrize("method", sorted(_METHODS))
+@pytest.mark.parametrize("dtype", ["u1", "i4", "i8", "u8", "f2", "f4", "f8"])
+def test_parts_that_are_integers(dtype: str, method: str) -> None:
+    with xp.use(InterpretedRuntime(TARGETS[0])):
+        for host in (np.array([3], dtype), np.array([[5, 2, 9], [7, 1, 4]], dtype)):
+            for q in (0, 1, np.array(1), np.array([1, 0]), np.array([[1], [0]])):
+                same(ours.quantile(ours.asarray(host), q, method=method), np.quantile(host, q, method=method))
+            unsigned = ours.quantile(ours.asarray(host), np.array([1, 0], "u1"), method=method)  # NumPy's overflow
+            same(unsigned, np.quantile(host, np.array([1, 0]), method=method))
+
+
 @given(data=st.data(), target=st.sampled_from(TARGETS))
 @QUICK
 def test_quantiles(data: st.DataObject, target: Target) -> None:
@@ -87,7 +117,7 @@ def test_quantiles(data: st.DataObject, target: Target) -> None:
     q = q * 100 if "percent" in name else q
     with warnings.catch_warnings(), xp.use(InterpretedRuntime(target)):
         warnings.simplefilter("ignore")
-        expected = getattr(np, name)(host, q, **how)
+        expected = numpys(name, host, q, **how)
         found = getattr(ours, name)(ours.asarray(host), q, **how)
         # NumPy gives NaN in the dtype of the elements for some shapes, and where the first row has no numbers.
         same(found, expected, dtype=not np.isnan(host).any())
@@ -103,7 +133,7 @@ def test_weighted_quantiles(data: st.DataObject, target: Target) -> None:
     if "nan" not in name and data.draw(st.booleans()):  # NumPy's nanquantile finds no axes for weights
         how["axis"] = data.draw(st.permutations(range(host.ndim)).map(tuple))[: data.draw(st.integers(1, host.ndim))]
         weights = weights[tuple(slice(None) if n in how["axis"] else 0 for n in range(host.ndim))]
-        weights = np.moveaxis(weights, range(weights.ndim), np.argsort(np.argsort(how["axis"])))
+        weights = weights.transpose(np.argsort(np.argsort(how["axis"])))
     if "nan" not in name and data.draw(st.booleans()):
         weights.reshape(-1)[: weights.size // 2] = 0
     if weights.shape == host.shape and (weights.sum(axis=how["axis"]) == 0).any():
@@ -111,7 +141,7 @@ def test_weighted_quantiles(data: st.DataObject, target: Target) -> None:
     q = q * 100 if "percent" in name else q
     with warnings.catch_warnings(), xp.use(InterpretedRuntime(target)):
         warnings.simplefilter("ignore")
-        expected = getattr(np, name)(host, q, weights=weights, **how)
+        expected = numpys(name, host, q, weights=weights, **how)
         found = getattr(ours, name)(ours.asarray(host), q, weights=weights, **how)
         same(found, expected, dtype=not np.isnan(host).any())
 
