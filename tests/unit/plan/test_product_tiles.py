@@ -195,7 +195,6 @@ def test_operands_are_copied_in_both_ways(
         assert (desk.values(root) == exactly(left, right)).all()
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("transposed", list(itertools.product((False, True), repeat=2)), ids=str)
 @pytest.mark.parametrize("columns", [65, 136])
 @pytest.mark.parametrize("number", range(len(candidates.BOXED_DOUBLES)))
