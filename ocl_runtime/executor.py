@@ -354,6 +354,7 @@ def _target(device: Device, streams: int, matrix_instructions: tuple[str, ...]) 
         vector_bytes=quirks.vector_bytes,
         group_size=quirks.group_size,
         large_group_size=2 * quirks.group_size if 2 * quirks.group_size <= caps.max_work_group_size else 0,
+        largest_group_size=quirks.largest_group_size,
         local_bytes=caps.local_memory,
         max_argument_bytes=caps.max_argument_bytes,
         operations_per_byte=CPU_OPERATIONS_PER_BYTE if caps.kind == "cpu" else GPU_OPERATIONS_PER_BYTE,

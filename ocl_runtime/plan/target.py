@@ -29,6 +29,8 @@ class Target:
     """Work-items of a group; a power of two."""
     large_group_size: int = 0
     """The same, where all of a group together hold something in their registers; 0: no more than otherwise."""
+    largest_group_size: int = 0
+    """The same, where one group keeps a unit busy; 0: none is known to."""
     local_bytes: int = 32 << 10
     """Local memory of a group of a GPU."""
     max_argument_bytes: int = 1024

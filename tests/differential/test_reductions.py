@@ -3,6 +3,7 @@ that share a group, columns of teams, results in parts, and results that are wri
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -229,3 +230,40 @@ def test_a_row_of_a_normalisation_counts_once() -> None:
         (centred / (1 + xp.mean(centred**2, axis=1, keepdims=True))).compute()
     (form,) = forms(runtime)
     assert (form.team, form.lanes, form.held) == (8, 4, (16, True, 0))
+
+
+LARGE = Target(kind="gpu", compute_units=1, group_size=256, largest_group_size=1024)
+
+
+@pytest.mark.parametrize("shape", [(1024, 32), (1303, 64), (2, 1040, 32)])
+def test_columns_of_largest_groups_take_one_launch(shape: tuple[int, ...]) -> None:
+    """And so do phases, which would be two kernels each with parts."""
+    host, axis = ordinary("f4", *shape, seed=2) / 3, len(shape) - 2
+    launches = []
+    for target in (LARGE, replace(LARGE, largest_group_size=0)):
+        runtime = InterpretedRuntime(target)
+        with xp.use(runtime):
+            x = xp.asarray(host)
+            result, total = normalised(x, xp, axis), xp.sum(x, axis=axis)
+            xp.compute(result, total)
+            launches.append(len(runtime.launched))
+            for found, of in ((result, normalised), (total, lambda x, np_, axis: np_.sum(x, axis=axis))):
+                np.testing.assert_allclose(found.numpy(), of(host.astype("f8"), np, axis), rtol=1e-4, atol=1e-4)
+            x = x + 1
+            x.compute()
+            x = normalised(x, xp, axis)
+            x.compute()  # over what it is made of
+            np.testing.assert_allclose(x.numpy(), normalised(host.astype("f8") + 1, np, axis), rtol=1e-4, atol=1e-4)
+    assert launches[0] == 1 < launches[1]
+
+
+def test_columns_of_largest_groups_have_the_same_bits_fused() -> None:
+    host = ordinary("f4", 1100, 64, seed=3) / 3
+    with xp.use(InterpretedRuntime(LARGE)):
+        x = xp.asarray(host)
+        scaled = (x * 1.1).compute()
+        fused, apart = xp.sum(x * 1.1, axis=0), xp.sum(scaled, axis=0)
+        assert fused.numpy().tobytes() == apart.numpy().tobytes()
+        crowded = [xp.sum(scaled * number, axis=0) for number in range(1, 8)]  # in smaller groups, of fewer lanes
+        xp.compute(*crowded)
+        assert crowded[0].numpy().tobytes() == apart.numpy().tobytes()

@@ -57,6 +57,9 @@ CASES = {
         GPU, lambda x: xp.sum(x[0] * x[1] + x[2] * x[3] + x[4] * x[5], axis=1), (6, 4096, 8192)
     ),
     "argmax_of_columns": Planned(replace(GPU, vector_bytes=16), lambda x: xp.argmax(x, axis=0), (8192, 8192)),
+    "columns_in_largest_groups": Planned(
+        replace(GPU, largest_group_size=1024), lambda x: x - xp.mean(x, axis=0), (4096, 4096)
+    ),
     "quotients.ptx": Planned(GPU, lambda x: x / xp.sqrt(x + 1), (2**20,), dialect=NVIDIA),
     "complex_multiply_add": Planned(GPU, lambda x: x[0] * x[1] + x[2], (3, 2**20), "c8"),
     "convolution": Planned(

@@ -13,7 +13,8 @@ whatever else its kernel computes. The elements of one result are counted in the
 On a CPU, and where a result has few elements, the team is one work-item; of few parts, where that fills the device.
 
 Where that leaves the device idle, or adds too many elements to one number to be accurate, the elements of each result
-are split into parts, and a second kernel, which is a reduction like any other, joins the parts.
+are split into parts, and a second kernel, which is a reduction like any other, joins the parts. Columns stay whole
+where a GPU's largest groups come out even among its units.
 """
 
 from __future__ import annotations
@@ -53,11 +54,16 @@ _EACH = 4
 _MOST_EACH = 16
 """Vectors of a row that one of its team can hold in registers."""
 _OF_LARGE_GROUPS = 4
-"""Bytes of an accumulator at most."""
-_LEAST_TEAM = 8
+"""Bytes of an accumulator at most; of columns those of an element, too: with fewer or more it was slower."""
+_LINE_VECTORS = 8
 """Vectors of 16 bytes that are as long as a line of a GPU's cache."""
-_LEAST_OF_A_COLUMN = 8
-"""Elements of a column that one of its team has at least."""
+_LEAST_OF_A_COLUMN, _MOST_OF_A_COLUMN = 8, 128
+"""Elements of a column that one of its team has at least; at most in the largest groups, whose units read a bit slower
+than with many small ones, which for so many elements takes longer than the second launch."""
+_MOST_LARGE_GROUPS, _ALMOST_ALL = 2, 0.9
+"""Largest groups of a unit, and the share of the units that has to have so many: otherwise these wait for the others.
+With 128 or 256 groups for 132 units, a row times 4096 x 4096 or 8192 float32 took 27.0 and 44.0 us on an H200, in parts
+29.7 and 46.1; with 144 or 160 groups 36.4 and 37.3, in parts 32.4 and 34.0."""
 _LINE, _WIDE, _ELEMENTS = 32, 8, 2
 """What the work-items of a group are divided by for those beside each other in columns: of 256, 8 or 32 vectors, or 128
 elements. A line of a GPU's cache does where one launch is enough; where there are parts anyway, memory gives more to
@@ -76,7 +82,7 @@ class Order:
 
     `kept` and `reduced` are the axes longer than 1 in canonical order. In rows each of `team` work-items has `chains`
     accumulators of `lanes` lanes, in columns one number. A result has `parts` parts of `per` elements or vectors, and
-    number i of a part belongs to work-item i % team.
+    number i of a part belongs to work-item i % team. `large`: in the largest groups that the GPU has.
     """
 
     way: Way
@@ -87,6 +93,7 @@ class Order:
     chains: int
     parts: int
     per: int
+    large: bool = False
 
 
 def order(
@@ -126,7 +133,10 @@ def order(
                 parts, per = _columns(results, elements, width, lanes, team, accumulator, target)
             if parts == 1:
                 break
-        return Order("columns", kept, reduced, 1, team, 1, parts, per)
+        narrow = (factor or dtype).size == accumulator.size == _OF_LARGE_GROUPS
+        if large := parts > 1 and narrow and _fill_units(results, elements, width, lanes, target):
+            team, parts, per = target.largest_group_size // _LINE_VECTORS, 1, elements
+        return Order("columns", kept, reduced, 1, team, 1, parts, per, large)
     in_rows = bool(in_order) and in_order[-1] in axes and elements >= lanes
     return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
 
@@ -159,6 +169,16 @@ def _team_of_column(elements: int, width: int, lanes: int, part: int, target: Ta
     most = max(1, target.group_size // (_ELEMENTS if width % lanes else part))
     columns = power_of_two(width if width % lanes else width // lanes, most)
     return min(target.group_size // columns, power_of_two(elements // _LEAST_OF_A_COLUMN, target.group_size))
+
+
+def _fill_units(results: int, elements: int, width: int, lanes: int, target: Target) -> bool:
+    """Whether almost each unit of a GPU has one of its largest groups, or two, if columns stay whole."""
+    team, beside = target.largest_group_size // _LINE_VECTORS, _LINE_VECTORS * lanes
+    if width % beside or not team * _LEAST_OF_A_COLUMN <= elements <= team * _MOST_OF_A_COLUMN:
+        return False
+    groups = results // beside
+    each = -(-groups // target.compute_units)
+    return each <= _MOST_LARGE_GROUPS and groups >= _ALMOST_ALL * each * target.compute_units
 
 
 def _columns(
@@ -195,7 +215,7 @@ def _rows(
     team = 1
     if target.kind == "gpu":
         team = power_of_two(-(-vectors // _EACH), target.group_size)
-        team = max(team, min(_LEAST_TEAM, target.group_size))
+        team = max(team, min(_LINE_VECTORS, target.group_size))
         # Of larger accumulators, several folds would take more local memory than there may be.
         if 2 * _EACH * team < vectors <= _MOST_EACH * target.large_group_size and accumulator.size <= _OF_LARGE_GROUPS:
             team = max(team, power_of_two(-(-vectors // (2 * _EACH)), target.large_group_size))

@@ -205,6 +205,17 @@ def _lanes(space: _Space, reduction: Reduction, target: Target) -> tuple[int, in
     return lanes, chains, lanes > 1
 
 
+def _most_in_group(reduction: Reduction, lanes: int, target: Target) -> int:
+    """Work-items of the largest group that has room for what its teams exchange."""
+    if not reduction.order.large:
+        return target.group_size
+    folds = sum(value.accumulator.size for value in reduction.values if isinstance(value, Fold))
+    most = target.largest_group_size
+    while most > target.group_size and most * lanes * folds > target.local_bytes:
+        most //= 2
+    return most
+
+
 def _launch(reduction: Reduction, lowering: Lowering) -> Launch:
     target, kernels, names, where, _ = lowering
     space, plan = _collapsed(reduction), reduction.order
@@ -215,7 +226,8 @@ def _launch(reduction: Reduction, lowering: Lowering) -> Launch:
     if plan.team > 1:
         # As many teams as there may be, so that few results take no kernel of their own; those left over have nothing.
         full = reduction.apart and bool(space.kept)
-        group = max(plan.team, target.group_size if full else power_of_two(items, target.group_size))
+        most = _most_in_group(reduction, lanes, target)
+        group = max(plan.team, most if full else power_of_two(items, most))
         while not reduction.apart and items % group:  # nobody may read again what somebody else writes over
             group //= 2
     global_size: Sizes = (rounded_up(items, group), plan.parts, 1)

@@ -19,6 +19,7 @@ from ocl_runtime.plan.target import Target
 from tests.support.interpreted import InterpretedRuntime
 
 GPU = Target(kind="gpu", compute_units=132, group_size=256, vector_bytes=16)
+LARGE = replace(GPU, largest_group_size=1024)
 
 
 def columns(shape: tuple[int, int], dtype: DType = F32, target: Target = GPU, **options: Any) -> Order:
@@ -146,3 +147,50 @@ def test_sums_of_halves_and_of_floats_share_their_kernel(shape: tuple[int, int])
         sums = [xp.sum(gradient, axis=0), xp.sum(gradient * centred, axis=0)]
     launches = plan([x._node for x in sums], runtime.executor).launches
     assert len(launches) == (2 if columns(shape).parts > 1 else 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "accumulator", "is_large"),
+    [
+        ((1024, 4096), F32, F32, True),  # 128 groups
+        ((1023, 4096), F32, F32, False),  # a team would have fewer than eight elements each
+        ((16384, 4096), F32, F32, True),
+        ((16385, 4096), F32, F32, False),
+        ((4096, 8192), F32, F32, True),  # two for each unit
+        ((4096, 8448), F32, F32, True),
+        ((4096, 8480), F32, F32, False),  # a third one for some
+        ((4096, 3776), F32, F32, False),  # for less than nine of ten units
+        ((4096, 4608), F32, F32, False),  # a second one for few
+        ((4096, 4100), F32, F32, False),
+        ((4096, 4097), F32, F32, False),
+        ((4096, 8192), F64, F64, False),
+        ((4096, 8192), F16, F32, False),
+        ((4096, 4096), F32, U64, False),
+    ],
+)
+def test_columns_that_largest_groups_share_evenly_are_not_split(
+    shape: tuple[int, int], dtype: DType, accumulator: DType, is_large: bool
+) -> None:
+    made = columns(shape, dtype, LARGE, accumulator=accumulator)
+    assert made.large == is_large
+    if is_large:
+        assert (made.team, made.parts, made.per) == (128, 1, shape[0])
+    else:
+        assert made == columns(shape, dtype, GPU, accumulator=accumulator)
+
+
+def test_products_of_halves_are_split() -> None:
+    assert columns((4096, 8192), F32, LARGE).large
+    assert not columns((4096, 8192), F32, LARGE, factor=F16).large
+
+
+@pytest.mark.parametrize(("count", "group"), [(1, 1024), (3, 1024), (4, 512), (5, 1024)])
+def test_largest_groups_have_room_for_what_teams_exchange(count: int, group: int) -> None:
+    """Of 48 KiB; of five sums, a work-item has vectors of two."""
+    runtime = InterpretedRuntime(replace(LARGE, local_bytes=48 << 10))
+    with xp.use(runtime):
+        x = xp.asarray(np.zeros((1024, 4096), np.float32))
+        sums = [xp.sum(x * np.float32(number), axis=0) for number in range(count)]
+    (launch,) = plan([each._node for each in sums], runtime.executor).launches
+    assert launch.group_size == (group, 1, 1)
+    assert launch.global_size[0] % group == 0
