@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from ocl_ir.layout import Layout
-from ocl_ir.types import COMPLEX_LANES, LANES, DType
+from ocl_ir.types import COMPLEX_LANES, F32, LANES, DType
 from ocl_runtime.plan.fusion.canonical import axes_in_memory
 from ocl_runtime.plan.target import Target
 
@@ -54,14 +54,14 @@ _EACH = 4
 _MOST_EACH = 16
 """Vectors of a row that one of its team can hold in registers."""
 _OF_LARGE_GROUPS = 4
-"""Bytes of an accumulator at most; of columns those of an element, too: with fewer or more it was slower."""
+"""Bytes of an accumulator at most."""
 _LINE_VECTORS = 8
 """Vectors of 16 bytes that are as long as a line of a GPU's cache."""
 _LEAST_OF_A_COLUMN, _MOST_OF_A_COLUMN = 8, 128
-"""Elements of a column that one of its team has at least; at most in the largest groups, whose units read a bit slower
-than with many small ones, which for so many elements takes longer than the second launch."""
-_MOST_LARGE_GROUPS, _ALMOST_ALL = 2, 0.9
-"""Largest groups of a unit, and the share of the units that has to have so many: otherwise these wait for the others.
+"""Elements of a column that one of its team has at least, and at most in the largest groups: these read a bit slower
+than many small ones, and of longer columns that takes more time than the launch that joins parts."""
+_GROUPS_OF_A_UNIT, _ALMOST_ALL = 2, 0.9
+"""Largest groups that a unit has at most, and the share of the units that has to have as many: they wait for those.
 With 128 or 256 groups for 132 units, a row times 4096 x 4096 or 8192 float32 took 27.0 and 44.0 us on an H200, in parts
 29.7 and 46.1; with 144 or 160 groups 36.4 and 37.3, in parts 32.4 and 34.0."""
 _LINE, _WIDE, _ELEMENTS = 32, 8, 2
@@ -82,7 +82,7 @@ class Order:
 
     `kept` and `reduced` are the axes longer than 1 in canonical order. In rows each of `team` work-items has `chains`
     accumulators of `lanes` lanes, in columns one number. A result has `parts` parts of `per` elements or vectors, and
-    number i of a part belongs to work-item i % team. `large`: in the largest groups that the GPU has.
+    number i of a part belongs to work-item i % team. `largest`: in the largest groups of a GPU.
     """
 
     way: Way
@@ -93,7 +93,7 @@ class Order:
     chains: int
     parts: int
     per: int
-    large: bool = False
+    largest: bool = False
 
 
 def order(
@@ -133,10 +133,11 @@ def order(
                 parts, per = _columns(results, elements, width, lanes, team, accumulator, target)
             if parts == 1:
                 break
-        narrow = (factor or dtype).size == accumulator.size == _OF_LARGE_GROUPS
-        if large := parts > 1 and narrow and _fill_units(results, elements, width, lanes, target):
+        # Halves and float64 took longer; sums of integers, which accumulate wider, go on sharing kernels with maxima.
+        single = accumulator == F32 and (factor or dtype).size == F32.size
+        if largest := parts > 1 and single and _fill_units(results, elements, width, lanes, target):
             team, parts, per = target.largest_group_size // _LINE_VECTORS, 1, elements
-        return Order("columns", kept, reduced, 1, team, 1, parts, per, large)
+        return Order("columns", kept, reduced, 1, team, 1, parts, per, largest)
     in_rows = bool(in_order) and in_order[-1] in axes and elements >= lanes
     return _rows(kept, reduced, results, elements, lanes if in_rows else 1, accumulator, target, split)
 
@@ -178,7 +179,7 @@ def _fill_units(results: int, elements: int, width: int, lanes: int, target: Tar
         return False
     groups = results // beside
     each = -(-groups // target.compute_units)
-    return each <= _MOST_LARGE_GROUPS and groups >= _ALMOST_ALL * each * target.compute_units
+    return each <= _GROUPS_OF_A_UNIT and groups >= _ALMOST_ALL * each * target.compute_units
 
 
 def _columns(

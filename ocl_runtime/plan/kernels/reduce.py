@@ -15,6 +15,7 @@ from ocl_ir.graph.build import Storage, buffer
 from ocl_ir.indices import Shape
 from ocl_ir.kernel.grammar import Kernel
 from ocl_ir.layout import Layout, collapse
+from ocl_ir.types import F32
 from ocl_runtime.plan.fusion.reduction_order import Order, order, power_of_two, slab
 from ocl_runtime.plan.fusion.values import (
     Fold,
@@ -196,6 +197,8 @@ def _lanes(space: _Space, reduction: Reduction, target: Target) -> tuple[int, in
         return 1, 1, False
     folds = [value.accumulator.size for value in reduction.values if isinstance(value, Fold)]
     if plan.team > 1:
+        if plan.largest:  # which are counted in vectors of float32: wider ones would leave units without a group
+            lanes = min(lanes, target.vector_bytes // F32.size)
         while lanes > 1 and (space.kept[-1] % lanes or lanes * sum(folds) > _MOST_SHARED):
             lanes //= 2
         return lanes, 1, lanes > 1
@@ -207,7 +210,7 @@ def _lanes(space: _Space, reduction: Reduction, target: Target) -> tuple[int, in
 
 def _most_in_group(reduction: Reduction, lanes: int, target: Target) -> int:
     """Work-items of the largest group that has room for what its teams exchange."""
-    if not reduction.order.large:
+    if not reduction.order.largest:
         return target.group_size
     folds = sum(value.accumulator.size for value in reduction.values if isinstance(value, Fold))
     most = target.largest_group_size

@@ -30,30 +30,22 @@ void sum_div_sub(const uint n0,
     const uint last = quotient - 1;
     const uint row = min(o, last);
     float4 acc = (float4)(0.0f);
-    const uint rounds = m / 1024;
+    const uint rounds = m / 512;
     for (uint round_1 = 0; round_1 < rounds; ++round_1) {
-        const uint row_1 = round_1 * 1024 + member;
+        const uint row_1 = round_1 * 512 + member;
         const float4 a_i = LOAD(float4, a + (row_1 * a_stride1 + row) * 4);
         const float4 a_i_1 = LOAD(float4, a + ((row_1 + 128) * a_stride1 + row) * 4);
         const float4 a_i_2 = LOAD(float4, a + ((row_1 + 256) * a_stride1 + row) * 4);
         const float4 a_i_3 = LOAD(float4, a + ((row_1 + 384) * a_stride1 + row) * 4);
-        const float4 a_i_4 = LOAD(float4, a + ((row_1 + 512) * a_stride1 + row) * 4);
-        const float4 a_i_5 = LOAD(float4, a + ((row_1 + 640) * a_stride1 + row) * 4);
-        const float4 a_i_6 = LOAD(float4, a + ((row_1 + 768) * a_stride1 + row) * 4);
-        const float4 a_i_7 = LOAD(float4, a + ((row_1 + 896) * a_stride1 + row) * 4);
         acc = acc + a_i;
         acc = acc + a_i_1;
         acc = acc + a_i_2;
         acc = acc + a_i_3;
-        acc = acc + a_i_4;
-        acc = acc + a_i_5;
-        acc = acc + a_i_6;
-        acc = acc + a_i_7;
     }
-    const uint sum_9 = rounds * 1024 + member;
-    for (uint r = sum_9; r < m; r += 128) {
-        const float4 a_i_8 = LOAD(float4, a + (r * a_stride1 + row) * 4);
-        acc = acc + a_i_8;
+    const uint sum_5 = rounds * 512 + member;
+    for (uint r = sum_5; r < m; r += 128) {
+        const float4 a_i_4 = LOAD(float4, a + (r * a_stride1 + row) * 4);
+        acc = acc + a_i_4;
     }
     __local float shared[4096] __attribute__((aligned(16)));
     const uint product_3 = l * 4;
@@ -76,46 +68,30 @@ void sum_div_sub(const uint n0,
     }
     const float4 quotient_1 = acc / s0;
     for (uint round_2 = 0; round_2 < rounds; ++round_2) {
-        const uint row_9 = round_2 * 1024 + member;
-        const uint row_10 = row_9 + 128;
-        const uint row_11 = row_9 + 256;
-        const uint row_12 = row_9 + 384;
-        const uint row_13 = row_9 + 512;
-        const uint row_14 = row_9 + 640;
-        const uint row_15 = row_9 + 768;
-        const uint row_16 = row_9 + 896;
-        const float4 a_i_9 = LOAD(float4, a + (row_9 * a_stride1 + row) * 4);
-        const float4 a_i_10 = LOAD(float4, a + (row_10 * a_stride1 + row) * 4);
-        const float4 a_i_11 = LOAD(float4, a + (row_11 * a_stride1 + row) * 4);
-        const float4 a_i_12 = LOAD(float4, a + (row_12 * a_stride1 + row) * 4);
-        const float4 a_i_13 = LOAD(float4, a + (row_13 * a_stride1 + row) * 4);
-        const float4 a_i_14 = LOAD(float4, a + (row_14 * a_stride1 + row) * 4);
-        const float4 a_i_15 = LOAD(float4, a + (row_15 * a_stride1 + row) * 4);
-        const float4 a_i_16 = LOAD(float4, a + (row_16 * a_stride1 + row) * 4);
-        const float4 difference = a_i_9 - quotient_1;
-        const float4 difference_1 = a_i_10 - quotient_1;
-        const float4 difference_2 = a_i_11 - quotient_1;
-        const float4 difference_3 = a_i_12 - quotient_1;
-        const float4 difference_4 = a_i_13 - quotient_1;
-        const float4 difference_5 = a_i_14 - quotient_1;
-        const float4 difference_6 = a_i_15 - quotient_1;
-        const float4 difference_7 = a_i_16 - quotient_1;
+        const uint row_5 = round_2 * 512 + member;
+        const uint row_6 = row_5 + 128;
+        const uint row_7 = row_5 + 256;
+        const uint row_8 = row_5 + 384;
+        const float4 a_i_5 = LOAD(float4, a + (row_5 * a_stride1 + row) * 4);
+        const float4 a_i_6 = LOAD(float4, a + (row_6 * a_stride1 + row) * 4);
+        const float4 a_i_7 = LOAD(float4, a + (row_7 * a_stride1 + row) * 4);
+        const float4 a_i_8 = LOAD(float4, a + (row_8 * a_stride1 + row) * 4);
+        const float4 difference = a_i_5 - quotient_1;
+        const float4 difference_1 = a_i_6 - quotient_1;
+        const float4 difference_2 = a_i_7 - quotient_1;
+        const float4 difference_3 = a_i_8 - quotient_1;
         if (inside) {
-            STORE(float4, y + (row_9 * y_stride1 + row) * 4, difference);
-            STORE(float4, y + (row_10 * y_stride1 + row) * 4, difference_1);
-            STORE(float4, y + (row_11 * y_stride1 + row) * 4, difference_2);
-            STORE(float4, y + (row_12 * y_stride1 + row) * 4, difference_3);
-            STORE(float4, y + (row_13 * y_stride1 + row) * 4, difference_4);
-            STORE(float4, y + (row_14 * y_stride1 + row) * 4, difference_5);
-            STORE(float4, y + (row_15 * y_stride1 + row) * 4, difference_6);
-            STORE(float4, y + (row_16 * y_stride1 + row) * 4, difference_7);
+            STORE(float4, y + (row_5 * y_stride1 + row) * 4, difference);
+            STORE(float4, y + (row_6 * y_stride1 + row) * 4, difference_1);
+            STORE(float4, y + (row_7 * y_stride1 + row) * 4, difference_2);
+            STORE(float4, y + (row_8 * y_stride1 + row) * 4, difference_3);
         }
     }
-    for (uint r_1 = sum_9; r_1 < m; r_1 += 128) {
-        const float4 a_i_17 = LOAD(float4, a + (r_1 * a_stride1 + row) * 4);
-        const float4 difference_8 = a_i_17 - quotient_1;
+    for (uint r_1 = sum_5; r_1 < m; r_1 += 128) {
+        const float4 a_i_9 = LOAD(float4, a + (r_1 * a_stride1 + row) * 4);
+        const float4 difference_4 = a_i_9 - quotient_1;
         if (inside) {
-            STORE(float4, y + (r_1 * y_stride1 + row) * 4, difference_8);
+            STORE(float4, y + (r_1 * y_stride1 + row) * 4, difference_4);
         }
     }
 }

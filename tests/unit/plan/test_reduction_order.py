@@ -12,7 +12,7 @@ import ocl_runtime as xp
 from ocl_ir.graph.build import walk
 from ocl_ir.graph.nodes import Reduce
 from ocl_ir.layout import Layout
-from ocl_ir.types import BF16, F16, F32, F64, I8, I64, U64, DType
+from ocl_ir.types import BF16, F16, F32, F64, I8, I32, I64, U64, DType
 from ocl_runtime.plan.fusion.reduction_order import Order, order
 from ocl_runtime.plan.planner import plan
 from ocl_runtime.plan.target import Target
@@ -150,7 +150,7 @@ def test_sums_of_halves_and_of_floats_share_their_kernel(shape: tuple[int, int])
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype", "accumulator", "is_large"),
+    ("shape", "dtype", "accumulator", "is_largest"),
     [
         ((1024, 4096), F32, F32, True),  # 128 groups
         ((1023, 4096), F32, F32, False),  # a team would have fewer than eight elements each
@@ -166,27 +166,28 @@ def test_sums_of_halves_and_of_floats_share_their_kernel(shape: tuple[int, int])
         ((4096, 8192), F64, F64, False),
         ((4096, 8192), F16, F32, False),
         ((4096, 4096), F32, U64, False),
+        ((4096, 4096), I32, I32, False),  # else their greatest element would not share a kernel with their sum
     ],
 )
 def test_columns_that_largest_groups_share_evenly_are_not_split(
-    shape: tuple[int, int], dtype: DType, accumulator: DType, is_large: bool
+    shape: tuple[int, int], dtype: DType, accumulator: DType, is_largest: bool
 ) -> None:
     made = columns(shape, dtype, LARGE, accumulator=accumulator)
-    assert made.large == is_large
-    if is_large:
+    assert made.largest == is_largest
+    if is_largest:
         assert (made.team, made.parts, made.per) == (128, 1, shape[0])
     else:
         assert made == columns(shape, dtype, GPU, accumulator=accumulator)
 
 
 def test_products_of_halves_are_split() -> None:
-    assert columns((4096, 8192), F32, LARGE).large
-    assert not columns((4096, 8192), F32, LARGE, factor=F16).large
+    assert columns((4096, 8192), F32, LARGE).largest
+    assert not columns((4096, 8192), F32, LARGE, factor=F16).largest
 
 
 @pytest.mark.parametrize(("count", "group"), [(1, 1024), (3, 1024), (4, 512), (5, 1024)])
 def test_largest_groups_have_room_for_what_teams_exchange(count: int, group: int) -> None:
-    """Of 48 KiB; of five sums, a work-item has vectors of two."""
+    """Of 48 KiB: four vectors of four numbers for each of 1024 are too much; of five sums they are vectors of two."""
     runtime = InterpretedRuntime(replace(LARGE, local_bytes=48 << 10))
     with xp.use(runtime):
         x = xp.asarray(np.zeros((1024, 4096), np.float32))
@@ -194,3 +195,24 @@ def test_largest_groups_have_room_for_what_teams_exchange(count: int, group: int
     (launch,) = plan([each._node for each in sums], runtime.executor).launches
     assert launch.group_size == (group, 1, 1)
     assert launch.global_size[0] % group == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "uint8", "bool"])
+def test_largest_groups_are_as_many_where_vectors_could_be_wider(dtype: str) -> None:
+    runtime = InterpretedRuntime(LARGE)
+    with xp.use(runtime):
+        x = xp.asarray(np.zeros((1024, 4096), dtype))
+        total = xp.sum(x.astype(xp.float32), axis=0)
+    (launch,) = plan([total._node], runtime.executor).launches
+    assert launch.global_size[0] == 128 * launch.group_size[0] == 128 * 1024
+
+
+def test_integers_share_kernels_as_in_smaller_groups() -> None:
+    counts = []
+    for target in (GPU, LARGE):
+        runtime = InterpretedRuntime(target)
+        with xp.use(runtime):
+            x = xp.asarray(np.zeros((4096, 4096), np.int32))
+            both = [xp.max(x, axis=0), xp.sum(x, axis=0)]
+        counts.append(len(plan([each._node for each in both], runtime.executor).launches))
+    assert counts[0] == counts[1]
