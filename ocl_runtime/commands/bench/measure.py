@@ -22,6 +22,9 @@ _LEAST_ROUNDS = 3
 OURS = Ours.name
 _CEILING = ""
 """What stands beside the peers in the rounds."""
+_AWAKE = 0.04
+"""Seconds of the same work on a CPU before what counts, until its threads, which have slept, have cores of their own:
+of PoCL's two, both were often on one for the first 10 to 30 ms."""
 _SETTLING = 0.25
 """Seconds until threads of other libraries on a CPU sleep, which wait for their next work by spinning: OpenBLAS's took
 half of the cores from whoever came after NumPy."""
@@ -152,7 +155,7 @@ class Session:
         ours.time(1)
         bandwidth = self.ceilings.bandwidth(case.ceiling, result.moved)
         on_cpu = self._capabilities.kind == "cpu"
-        samples = self._rounds({_CEILING: bandwidth, **runs}, result, times=2 if case.asks or on_cpu else 1)
+        samples = self._rounds({_CEILING: bandwidth, **runs}, result, again=case.asks or on_cpu)
         result.ceiling_samples = tuple(samples.pop(_CEILING))
         if not (case.products and self._has_instructions(case.factor or result.dtype)):
             work = result.operations
@@ -180,10 +183,10 @@ class Session:
         if largest > self._capabilities.max_allocation:
             raise LeftOut(f"an array has {largest / 1e9:.1f} GB, more than the device allows")
 
-    def _rounds(self, runs: dict[str, Timed], result: Result, times: int) -> dict[str, list[Sample]]:
-        """Samples of each, by turns. Of so many times in a turn the last one counts: where the device waits for the
-        host, what others have done meanwhile must not have emptied its caches, and on a CPU threads have to be awake.
-        Who is much slower gets fewer turns. On a CPU there is a pause behind other libraries."""
+    def _rounds(self, runs: dict[str, Timed], result: Result, again: bool) -> dict[str, list[Sample]]:
+        """Samples of each, by turns. Where each is measured `again` in its turn, the last time counts: where the device
+        waits for the host, what others have done meanwhile must not have emptied its caches, and on a CPU threads have
+        to be awake. Who is much slower gets fewer turns. On a CPU there is a pause behind other libraries."""
         spent = dict.fromkeys(runs, 0.0)
         samples: dict[str, list[Sample]] = {name: [] for name in runs}
         self._settle()  # NumPy has computed the reference
@@ -197,7 +200,7 @@ class Session:
                     continue
                 start = time.perf_counter()
                 try:
-                    samples[name].append([run.time(turn + number) for number in range(times)][-1])
+                    samples[name].append(self._last(run, turn) if again else run.time(turn))
                 except Exception as error:  # noqa: BLE001
                     if name in {OURS, _CEILING}:
                         raise
@@ -208,6 +211,15 @@ class Session:
                 if name not in {OURS, _CEILING}:
                     began += self._settle()
         return samples
+
+    def _last(self, run: Timed, turn: int) -> Sample:
+        """Of two times in a row the second one; on a CPU of as many as wake its threads."""
+        began, number = time.perf_counter(), 1
+        run.time(turn)
+        while self._capabilities.kind == "cpu" and time.perf_counter() - began < _AWAKE:
+            run.time(turn + number)
+            number += 1
+        return run.time(turn + number)
 
     def _settle(self) -> float:
         """Waits on a CPU until nobody else has its cores; says for how many seconds."""

@@ -6,7 +6,9 @@ import dataclasses
 import io
 import json
 import math
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -23,7 +25,7 @@ from ocl_runtime.commands.bench.cases.products import Sizes
 from ocl_runtime.commands.bench.ceilings import Ceiling
 from ocl_runtime.commands.bench.command import _chosen, _peers, main
 from ocl_runtime.commands.bench.data import SPREADS, Data
-from ocl_runtime.commands.bench.measure import Result, Timing
+from ocl_runtime.commands.bench.measure import Result, Session, Timing
 from ocl_runtime.commands.bench.peers.base import Value
 from ocl_runtime.commands.bench.peers.numpy import names
 from ocl_runtime.commands.bench.record import Compared
@@ -562,3 +564,31 @@ def test_a_wrong_command_line(arguments: list[str], message: str, capsys: pytest
         main(arguments)
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
+
+
+class Counted:
+    """Takes a millisecond, and says when."""
+
+    def __init__(self) -> None:
+        self.begun: list[float] = []
+        self.turns: list[int] = []
+
+    def time(self, turn: int) -> Sample:
+        self.begun.append(time.perf_counter())
+        self.turns.append(turn)
+        time.sleep(1e-3)
+        return Sample(len(self.turns))
+
+
+@pytest.mark.parametrize(("kind", "least"), [("gpu", 0.0), ("cpu", 0.039)])
+def test_what_counts_is_the_last_time_when_threads_are_awake(kind: str, least: float) -> None:
+    """On a GPU, which waits for the host here, that is the second one."""
+    capabilities = SimpleNamespace(kind=kind)
+    ours: Any = SimpleNamespace(runtime=SimpleNamespace(device=SimpleNamespace(capabilities=capabilities)))
+    nothing: Any = None
+    session, run = Session(ours, (), nothing, nothing, 1, 1.0), Counted()
+    found = session._rounds({"ocl": run}, Result("", "", "f32", 1, []), again=True)
+    assert found == {"ocl": [Sample(len(run.turns))]}
+    assert run.turns == list(range(len(run.turns)))
+    assert run.begun[-1] - run.begun[0] >= least
+    assert kind == "cpu" or len(run.turns) == 2
