@@ -587,8 +587,8 @@ def test_what_counts_is_the_last_time_when_threads_are_awake(kind: str, least: f
     ours: Any = SimpleNamespace(runtime=SimpleNamespace(device=SimpleNamespace(capabilities=capabilities)))
     nothing: Any = None
     session, run = Session(ours, (), nothing, nothing, 1, 1.0), Counted()
-    found = session._rounds({"ocl": run}, Result("", "", "f32", 1, []), again=True)
-    assert found == {"ocl": [Sample(len(run.turns))]}
+    samples = session._rounds({"ocl": run}, Result("", "", "f32", 1, []), again=True)
+    assert samples == {"ocl": [Sample(len(run.turns))]}
     assert run.turns == list(range(len(run.turns)))
     assert run.begun[-1] - run.begun[0] >= least
     assert kind == "cpu" or len(run.turns) == 2
